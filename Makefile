@@ -19,7 +19,7 @@ ENGINE := $(GO) run -C ci/dev/engine .
 BUNDLE := $(GO) run -C ci/dev/bundle .
 # Installs the Debian packages of missing commands: COMMAND=PACKAGE …
 NEED := bash -euc 'missing=; for it; do command -v "$${it%%=*}" >/dev/null || missing+=" $${it\#*=}"; done; \
-	test -z "$$missing" || { apt-get -q update; DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 install --no-install-recommends $$missing; }' need
+	test -z "$$missing" || { apt-get -q update || true; DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 install --no-install-recommends $$missing || { echo "install as root:$$missing" >&2; exit 1; }; }' need
 # The digest of what slipway is compiled from, which `lock verify` compares; given systems, whether
 # it compiles for them.
 SOURCES := $(GO) run -C ci/dev ./sources

@@ -249,9 +249,10 @@ func (f *forwarder) ask(ctx context.Context, method, path, what string, header h
 // that does so. That sends no account without TLS to a registry with TLS, nor to another host.
 func (f *forwarder) connect(ctx context.Context, path string) (*http.Client, error) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.client != nil {
-		return f.client, nil
+	known := f.client
+	f.mu.Unlock()
+	if known != nil {
+		return known, nil
 	}
 	var with http.RoundTripper = f.transport
 	if strings.HasPrefix(f.base, "https:") {
@@ -261,6 +262,8 @@ func (f *forwarder) connect(ctx context.Context, path string) (*http.Client, err
 	if err != nil {
 		return nil, fmt.Errorf("ask the mirror: %w", err)
 	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.client = &http.Client{Transport: t}
 	return f.client, nil
 }

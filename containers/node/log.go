@@ -11,10 +11,18 @@ import (
 const logLimit = 16
 
 // logFile is a log with a limited size.
-type logFile struct{ lumberjack.Logger }
+type logFile struct {
+	lumberjack.Logger
+
+	begin int64 // where the lines of this start begin
+}
 
 func newLog(path string) *logFile {
-	return &logFile{lumberjack.Logger{Filename: path, MaxSize: logLimit, MaxBackups: 1}}
+	l := &logFile{Logger: lumberjack.Logger{Filename: path, MaxSize: logLimit, MaxBackups: 1}}
+	if info, err := os.Stat(path); err == nil {
+		l.begin = info.Size()
+	}
+	return l
 }
 
 // Write never fails: a full disk must not stop a component.
@@ -23,7 +31,7 @@ func (l *logFile) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Last is the last line that is not blank, or the last 2000 bytes of it.
+// Last is the last line of this start that is not blank, or the last 2000 bytes of it.
 func (l *logFile) Last() string {
 	f, err := os.Open(l.Filename)
 	if err != nil {
@@ -32,8 +40,15 @@ func (l *logFile) Last() string {
 	defer release(f)
 	end := make([]byte, 2000)
 	if info, err := f.Stat(); err == nil {
-		n, _ := f.ReadAt(end, max(0, info.Size()-int64(len(end))))
+		from := l.begin
+		if info.Size() < from { // a new file
+			from = 0
+		}
+		n, _ := f.ReadAt(end, max(from, info.Size()-int64(len(end))))
 		end = bytes.TrimSpace(end[:n])
+	}
+	if len(end) == 0 {
+		return "(none)"
 	}
 	return string(bytes.TrimSpace(end[bytes.LastIndexByte(end, '\n')+1:]))
 }

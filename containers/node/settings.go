@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -67,8 +68,12 @@ func parseSettings(args []string) (settings, error) {
 	if !filepath.IsAbs(s.Data) || filepath.Clean(s.Data) == "/" {
 		return s, fmt.Errorf("%w: --data must be an absolute path of a directory of its own, not %q", errUsage, s.Data)
 	}
-	if mirror, err := url.Parse(s.RegistryMirror); s.RegistryMirror != "" && (err != nil || mirror.Host == "") {
-		return s, fmt.Errorf("%w: --registry-mirror is not a URL such as https://registry.example.com/slipway", errUsage)
+	if s.RegistryMirror != "" {
+		mirror, err := url.Parse(s.RegistryMirror)
+		if err != nil || mirror.Host == "" {
+			return s, fmt.Errorf("%w: --registry-mirror is not a URL such as https://registry.example.com/slipway", errUsage)
+		}
+		s.RegistryMirror = strings.TrimRight(mirror.String(), "/") // the scheme in lower case
 	}
 	s.Data = filepath.Clean(s.Data)
 	s.LogDir = filepath.Join(s.Data, "logs")

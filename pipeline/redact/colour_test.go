@@ -58,6 +58,22 @@ func written(t *testing.T, secret, text string, n int) string {
 }
 
 // TestGrepInColour: a hook that looks for a part of a secret with the real grep, which marks it.
+// TestASecretThatBeginsWithAnotherOne is masked as a whole, also in pieces.
+func TestASecretThatBeginsWithAnotherOne(t *testing.T) {
+	var r redact.Secrets
+	r.Add("pass1234")
+	r.Add("pass1234-production-db")
+	for in, want := range map[string]string{
+		"x pass1234-production-db y":               "x *** y",
+		"x pass1234-produ\nction-db y":             "x *** y",
+		"x pass1234\x1b[0m-production-db y":        "x *** y",
+		"\x1b[1mx\x1b[0m pass1234-production-db y": "\x1b[1mx\x1b[0m *** y",
+		"\x1b[1mx\x1b[0m pass1234 y":               "\x1b[1mx\x1b[0m *** y",
+	} {
+		require.Equal(t, want, r.Redact(in), "%q", in)
+	}
+}
+
 func TestGrepInColour(t *testing.T) {
 	const secret = "Qx9LmZt7fk2WvB4n"
 	for _, pattern := range []string{"LmZ", "[0-9]", ".", "Qx", "4n$", "x*"} {

@@ -60,13 +60,24 @@ func (r *Secrets) Add(secret string) {
 func (r *Secrets) Redact(s string) string {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	s = replaced(s, union(r.literal(s)))
-	if shown := strip(s, true); shown != s {
-		if found := r.find(shown); len(found) > 0 {
-			return replaced(shown, found)
-		}
+	parts := r.find(s)
+	clean := replaced(s, parts)
+	shown := strip(s, true)
+	if shown == s {
+		return clean
 	}
-	return replaced(s, r.find(s))
+	// One secret may begin another, which only shown has in one piece; and what strip leaves of an
+	// escaped secret is not always found in shown.
+	rest := strip(clean, true)
+	masked := replaced(shown, r.find(shown))
+	left := func(p part) bool { return strings.Contains(masked, strip(s[p.from:p.to], true)) }
+	if masked != shown && masked != rest && !slices.ContainsFunc(parts, left) {
+		return masked
+	}
+	if found := r.find(rest); len(found) > 0 {
+		return replaced(rest, found)
+	}
+	return clean
 }
 
 // replaced is s with "***" in place of parts.
