@@ -40,6 +40,7 @@ type Field struct {
 	Options  []string // the permitted answers; nil if there are others
 	Default  string   // in the form of an answer; may be empty
 	Example  string   // in the form of an answer; may be empty
+	Examples []string // all examples, beginning with Example
 	Required bool     // a file without it is not valid
 
 	secret      bool   // it is a reference to a secret
@@ -159,8 +160,11 @@ func (s *Schema) Field(path string) (Field, *config.Problem) {
 	if at.Default != nil {
 		f.Default = formatAnswer(at.Default)
 	}
-	if len(at.Examples) > 0 {
-		f.Example = formatAnswer(at.Examples[0])
+	for _, v := range at.Examples {
+		f.Examples = append(f.Examples, formatAnswer(v))
+	}
+	if len(f.Examples) > 0 {
+		f.Example = f.Examples[0]
 	}
 	return f, nil
 }

@@ -176,6 +176,13 @@ func (s sheet) field(q answers.Question, before string, accessible bool, try fun
 	}
 	input := huh.NewInput().Title(title).Description(describe(q)).Placeholder(placeholder(q)).Value(&text).
 		Validate(func(string) error { return try() })
+	if q.Kind == answers.Line {
+		var examples []string
+		for _, e := range q.Examples {
+			examples = append(examples, redact.OneLine(e))
+		}
+		input.Suggestions(examples)
+	}
 	return &line{Input: input, try: try}
 }
 

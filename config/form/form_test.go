@@ -95,7 +95,7 @@ func TestAnAccessibleFormChooses(t *testing.T) {
 // are others'.
 func TestAFormShowsNothingButText(t *testing.T) {
 	const evil = "x\x1b[2J\x1b]52;c;cm0=\a\u202e\u200b\nslipway: forged"
-	field := answers.Field{Path: "platform.settings." + evil, Help: evil, Default: evil, Example: evil}
+	field := answers.Field{Path: "platform.settings." + evil, Help: evil, Default: evil, Example: evil, Examples: []string{evil}}
 	choices := []answers.Option{{Answer: evil, Label: evil}, {Answer: "b", Label: "b"}}
 	pages := []answers.Page{{Title: evil, Help: evil, Questions: []answers.Question{
 		{Field: field},
