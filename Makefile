@@ -17,7 +17,8 @@ export GOTOOLCHAIN := go1.27.3
 GO := CGO_ENABLED=0 GOFLAGS='-trimpath -ldflags=-s' go
 ENGINE := $(GO) run -C ci/dev/engine .
 BUNDLE := $(GO) run -C ci/dev/bundle .
-# Installs the Debian packages of missing commands: COMMAND=PACKAGE …
+# Installs the Debian packages of missing commands: COMMAND=PACKAGE … A source that cannot be updated
+# may be one that is not needed: the install says what is missing.
 NEED := bash -euc 'missing=; for it; do command -v "$${it%%=*}" >/dev/null || missing+=" $${it\#*=}"; done; \
 	test -z "$$missing" || { apt-get -q update || true; DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 install --no-install-recommends $$missing || { echo "install as root:$$missing" >&2; exit 1; }; }' need
 # The digest of what slipway is compiled from, which `lock verify` compares; given systems, whether

@@ -33,7 +33,7 @@ var inCommand = regexp.MustCompile(`\b(slipway|kubectl|dagger call|curl|helm|ssh
 // composed are expressions of several words, each quoted, constants, and text that is no command, by file.
 var composed = map[string][]string{
 	"cli/configure/file.go":                 {"flag"},
-	"cli/internal/usage/usage.go":            {"command"},
+	"cli/internal/usage/usage.go":           {"command"},
 	"cli/internal/source/source.go":         {"which"},
 	"cli/internal/deployment/deployment.go": {"id"},
 	"cli/program.go":                        {"c.Version"},

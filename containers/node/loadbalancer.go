@@ -29,7 +29,7 @@ func ownPorts() map[int32]string {
 
 // balancer gives Services of type LoadBalancer the container's own address,
 // where kube-proxy then serves their ports. Two Services cannot have the same
-// port: the Service that has it keeps it, otherwise the older Service gets it.
+// port: the Service that already has it keeps it; if neither does, the older one gets it.
 type balancer struct {
 	address  string // of the container; another one after each restart
 	services corelisters.ServiceLister

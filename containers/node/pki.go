@@ -142,8 +142,8 @@ func (p *pki) authority(file string) (pair, error) {
 	return p.sign(file, template, key, nil)
 }
 
-// issue makes r's certificate unless a good one exists. That of a server is always new: the
-// container's address changes.
+// issue makes r's certificate unless a good one exists. A server's certificate is always new, because
+// the container's address changes.
 func (p *pki) issue(ca pair, r request) error {
 	if old, err := p.read(r.file); err == nil && !r.server && p.current(old.cert) && old.cert.CheckSignatureFrom(ca.cert) == nil {
 		p.pairs[r.file] = old

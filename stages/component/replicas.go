@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
-// rescale gives every Deployment and StatefulSet of objs that declares no number of replicas the
-// one that Kubernetes gives it, 1, where somebody has scaled it: applying leaves that field alone. A
+// rescale sets replicas to 1, the default of Kubernetes, on every Deployment and StatefulSet of objs
+// that declares no number and that somebody has scaled: applying leaves that field alone. A
 // workload that runs pods keeps its number if a HorizontalPodAutoscaler targets it, of the cluster or
 // among objs, or if managedFields name a manager that is neither Slipway nor kubectl, such as
 // another autoscaler. The manager of a scaling is there only if the field had a manager before. It

@@ -29,13 +29,13 @@ func (r *Records) looking(e containers.Exec) containers.Exec {
 func (r *Records) lost(what string, s *contract.Stored) error {
 	fix := "install it again, with new secrets and without its data: slipway install; or forget it: slipway destroy"
 	if r.inBucket {
-		fix = "use the engine that has the cluster; or, if none has it any more: " + fix
+		fix = "use the engine that has the cluster; if no engine has it any longer: " + fix
 	}
 	return &fault.Fault{Code: codeLost, Class: fault.Usage, Op: what, Err: errors.New(r.lostText() + lastRun(s.Record)), Fix: fix}
 }
 
-// lostText says why the cluster is not on this engine. Where the state is in a bucket, nothing
-// tells an engine that has removed its volume from one that never had it.
+// lostText says why the cluster is not on this engine. Where the state is in a bucket, an
+// engine that has removed its volume looks like an engine that never had it.
 func (r *Records) lostText() string {
 	if r.inBucket {
 		return "the cluster of deployment " + r.name + " is not on this engine: another engine has it, or this one has removed its volume"

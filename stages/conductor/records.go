@@ -191,8 +191,8 @@ func (r *Records) Unlock(ctx context.Context, force bool) (*lock.Record, error) 
 	return &out, r.ask(ctx, "unlock", contract.StateRequest{Who: lock.Holder{User: r.user, Host: r.host}, Force: force}, &out)
 }
 
-// Backups are the deployment's backups, the oldest first. Of a deployment of which nothing is
-// known the error is a fault of class Usage.
+// Backups are the deployment's backups, the oldest first. If the deployment is unknown, the error is a
+// fault of class Usage.
 func (r *Records) Backups(ctx context.Context) ([]contract.BackupSummary, error) {
 	var out []contract.BackupSummary
 	err := r.ask(ctx, "backups", contract.StateRequest{}, &out)

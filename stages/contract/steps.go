@@ -334,7 +334,7 @@ func CleanUpStep() Step[LeftoversInput, Leftovers] {
 // leftoversLimit is how long it may take until pods run again and leftovers are gone.
 const leftoversLimit = 5 * time.Minute
 
-// OfSuite reports whether a step is that of a test or of a workload.
+// OfSuite reports whether a step belongs to a test or a workload.
 func OfSuite(k pipeline.Key) bool {
 	return slices.Contains([]string{StageTest, StageAppsDeploy, StageAppsCheck, StageAppsDestroy}, k.Stage)
 }

@@ -185,7 +185,7 @@ func (e *expected) apps(ctx context.Context, in *contract.TreeValues, build lint
 }
 
 // noteApplications notes the deployment's present Applications, which the release may have dropped or
-// renamed. If there is none, marked objects are of somebody else's Argo CD.
+// renamed. If there is none, another Argo CD manages the marked objects.
 func (e *expected) noteApplications(ctx context.Context) error {
 	engine := e.release.Engine().Namespace
 	apps, found, err := applications(ctx, e.client, engine)

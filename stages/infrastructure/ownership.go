@@ -28,8 +28,8 @@ type finder struct {
 }
 
 // ownership checks that the release may follow the installed one, and looks for every object of the
-// platform before any is made, except for those that Kubernetes makes in every namespace. It takes over
-// what is somebody else's, if the input says so, or names it in a fault.
+// platform before any is made, except for those that Kubernetes makes in every namespace. If an
+// object belongs to somebody else, it takes it over if the input allows that, and otherwise fails.
 func (f finder) ownership(ctx context.Context, env *step.Env, in contract.OwnershipInput) (contract.Ownership, error) {
 	r, c, err := env.Open()
 	if err != nil {

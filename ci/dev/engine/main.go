@@ -138,7 +138,7 @@ const insideCommand = "inside-engine-namespaces"
 // standard input.
 type setup struct {
 	Root    string   // folder: the engine's root, left as it is
-	Config  string   // its engine.json; empty: that of the root
+	Config  string   // path of engine.json; empty: the file in Root
 	SDK     string   // folder: the Go SDK's image
 	Mount   string   // where to put the root together
 	State   string   // what the engine keeps

@@ -185,7 +185,8 @@ func (c *cleaner) secret(path, value string) bool {
 	return !config.SecretRef(value).Valid() && redact.LooksSecret(path, value)
 }
 
-// gate removes known secrets from text, and returns the files with one that must not change.
+// gate masks known secrets in files. It returns the names of files that contain a secret and must
+// not change.
 func (c *cleaner) gate(files runpackage.Files) (held []string) {
 	for name, f := range files {
 		switch {

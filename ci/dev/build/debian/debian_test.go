@@ -33,7 +33,7 @@ const osRelease = "ID=debian\nVERSION_CODENAME=bookworm\n"
 func aptHere(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("apt-get"); err != nil {
-		t.Skip("no apt-get here")
+		t.Skip("needs apt-get, which only Debian and its relatives have")
 	}
 }
 
