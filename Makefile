@@ -84,7 +84,7 @@ test-all: export E2E_LIMIT := 150m
 test-all: WITH_RACE := ./...
 test-all: export SHUFFLE := -shuffle=on
 test-all: export PATH := $(CURDIR)/bin:$(PATH)
-test-all: builds cosign engine docker bundle/arm64 test ## Run the tests, and end-to-end ones for which CI has no time: more of upgrades, rollbacks and tests of a platform, and the bundle for arm64
+test-all: lint builds cosign engine docker bundle/arm64 test ## Run golangci-lint and the tests, and end-to-end ones for which CI has no time: more of upgrades, rollbacks and tests of a platform, and the bundle for arm64
 
 # Whether tests run in another order each time, in which case no result of theirs is taken from
 # Go's cache.

@@ -172,7 +172,7 @@ func approvalText(c *conductor.Options) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	place := providers.PlaceOf(c.Provider, conductor.DeploymentOf(cfg))
+	place := providers.LocationOf(c.Provider, conductor.DeploymentOf(cfg))
 	data := platform.ApprovalData{
 		GuidanceData: platform.GuidanceData{
 			Platform: r.Name, Version: r.Version, Deployment: cfg.Global.Name, Domain: cfg.Global.Domain, Scale: cfg.Profile().Name(),

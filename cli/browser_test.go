@@ -27,7 +27,7 @@ func TestWayToABrowser(t *testing.T) {
 	registry := program().Providers
 	cfg, err := config.Load([]byte(strings.ReplaceAll(string(found[1]), `\n`, "\n")), registry.Options())
 	require.NoError(t, err)
-	ports := local.Provider{}.Node(providers.Deployment{Section: cfg.Section("local")}).Ports
+	ports := local.Provider{}.Local(providers.Deployment{Section: cfg.Section("local")}).Ports
 
 	files, err := reference.Release(cfg.Platform.Release)
 	require.NoError(t, err)

@@ -152,7 +152,7 @@ func newRoot(ctx context.Context, p *Program) *cobra.Command {
 	root.SetHelpCommandGroupID("Look")
 	root.SetCompletionCommandGroupID("Build and supply")
 	root.AddCommand( // hidden: for processes of Slipway, not for people
-		newStep(p), newState(p), newDryRun(p), newAskRegistry(), newMask(), newForward(), newSession(),
+		newStep(p), newState(p), newDryRun(p), newProbeRegistry(), newMask(), newForward(), newSession(),
 	)
 	return root
 }

@@ -99,7 +99,7 @@ func clusterReady(io console.Streams, d *deployment.Deployment, bind string, por
 
 // apiURL is the URL of the API of a cluster that is published on the address bind.
 func apiURL(bind string, port int) string {
-	return "https://" + net.JoinHostPort(providers.NodeSpec{Bind: bind}.Host(), strconv.Itoa(port))
+	return "https://" + net.JoinHostPort(providers.LocalCluster{Bind: bind}.Host(), strconv.Itoa(port))
 }
 
 func whoReaches(bind string) string {

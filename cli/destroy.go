@@ -55,7 +55,7 @@ func addCRDs(set *pflag.FlagSet, v *bool) {
 
 func (o *destroyOptions) remove(ctx context.Context, io console.Streams) error {
 	prepare := func(_ context.Context, _ console.Streams, c *conductor.Options, _ deployment.Inputs) error {
-		c.LockTimeout, c.Approve, c.Approval, c.Definitions = o.lockTimeout, o.approval.digest, o.approval.record(), o.crds
+		c.LockTimeout, c.Approve, c.Approval, c.CRDs = o.lockTimeout, o.approval.digest, o.approval.record(), o.crds
 		return nil
 	}
 	return o.deployment.Do(ctx, io, deployment.Run{Workflow: config.Destroy, Prepare: prepare}, func(ctx context.Context, d *deployment.Deployment) error {

@@ -50,10 +50,10 @@ func newForward() *cobra.Command {
 	}
 }
 
-func newAskRegistry() *cobra.Command {
+func newProbeRegistry() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
-		Use: containers.AskCommand + " URL", Hidden: true, Args: takes(1, 1, "give: URL, of an image by digest"),
+		Use: containers.ProbeCommand + " URL", Hidden: true, Args: takes(1, 1, "give: URL, of an image by digest"),
 		RunE: run("", func(ctx context.Context, io console.Streams, args []string) error {
 			err := pullsecret.Probe(ctx, args[0], file, http.DefaultTransport)
 			containers.WriteFault(io.Err, err)

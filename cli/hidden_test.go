@@ -104,7 +104,7 @@ func TestVerify_nothingHolds(t *testing.T) {
 	cfg.Provider = "local"
 	text, err := json.Marshal(contract.PlanRequest{
 		Workflow: config.Install, Run: "r2", ConfigText: cfg.Canonical(), Verify: true,
-		Inputs: contract.Inputs{Site: contract.Site{Cluster: providers.Cluster{Addons: &providers.Addons{}}}, ImagesDigest: "sha256:1", ReleaseDigest: "sha256:2"},
+		Inputs: contract.Inputs{Environment: contract.Environment{Cluster: providers.Cluster{Addons: &providers.Addons{}}}, ImagesDigest: "sha256:1", ReleaseDigest: "sha256:2"},
 	})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(plan, text, 0o600))

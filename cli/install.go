@@ -143,7 +143,7 @@ func (o *installOptions) prepare(ctx context.Context, io console.Streams, c *con
 
 // complete is prepare after the release is open.
 func (o *installOptions) complete(ctx context.Context, io console.Streams, c *conductor.Options, from deployment.Inputs) error {
-	c.Parallel, c.Until, c.LockTimeout, c.Adopt, c.Approve = o.parallel, o.until, o.lockTimeout, o.takeover, o.approval.digest
+	c.Parallel, c.Until, c.LockTimeout, c.TakeOwnership, c.Approve = o.parallel, o.until, o.lockTimeout, o.takeover, o.approval.digest
 	c.Approval = o.approval.record()
 	release := c.Release
 	if c.Config.Git.URL != "" {

@@ -15,15 +15,16 @@ import (
 
 // aRun is a run of three steps, of which the second one has a log that begins with text.
 func aRun(outcome report.Outcome, text string) (fstest.MapFS, *report.Run) {
-	return fstest.MapFS{
-			"steps/a.one/log.txt": {Data: []byte("first\n")},
-			"steps/b.two/log.txt": {Data: []byte(text)},
-		}, &report.Run{ID: "r1", Outcome: outcome, Steps: []report.Step{
-			{Stage: "a", Step: "one", Status: pipeline.Succeeded, Log: "steps/a.one/log.txt"},
-			{Stage: "b", Step: "two", Status: pipeline.Running, Log: "steps/b.two/log.txt"},
-			{Stage: "b", Step: "three", Status: pipeline.Pending, Log: "steps/b.three/log.txt"},
-			{Stage: "b", Step: "action", Status: pipeline.Succeeded},
-		}}
+	files := fstest.MapFS{
+		"steps/a.one/log.txt": {Data: []byte("first\n")},
+		"steps/b.two/log.txt": {Data: []byte(text)},
+	}
+	return files, &report.Run{ID: "r1", Outcome: outcome, Steps: []report.Step{
+		{Stage: "a", Step: "one", Status: pipeline.Succeeded, Log: "steps/a.one/log.txt"},
+		{Stage: "b", Step: "two", Status: pipeline.Running, Log: "steps/b.two/log.txt"},
+		{Stage: "b", Step: "three", Status: pipeline.Pending, Log: "steps/b.three/log.txt"},
+		{Stage: "b", Step: "action", Status: pipeline.Succeeded},
+	}}
 }
 
 func TestLogsOfARun(t *testing.T) {

@@ -137,7 +137,7 @@ func (o *planOptions) make(ctx context.Context, io console.Streams, w conductor.
 		how.Prepare = o.upgrade.prepare(&leg{version: route[0], rest: route[1:]})
 	case w.Removes:
 		how.Prepare = func(_ context.Context, _ console.Streams, c *conductor.Options, _ deployment.Inputs) error {
-			c.Definitions = o.crds
+			c.CRDs = o.crds
 			return nil
 		}
 	default:

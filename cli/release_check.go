@@ -78,7 +78,7 @@ func (c releaseCheck) contents(ctx context.Context) (in contract.Inputs, has con
 
 // unenforced notes that a local cluster does not enforce the release's NetworkPolicies.
 func (c releaseCheck) unenforced(w io.Writer, in contract.Inputs, has contract.Contents) {
-	if in.Site.Node != nil && len(has.Policies) > 0 {
+	if in.Environment.Local != nil && len(has.Policies) > 0 {
 		fmt.Fprintf(w, "note: the cluster of provider %s enforces no NetworkPolicy, so every Pod reaches the Pods of %s\n",
 			c.config.Provider, redact.OneLine(strings.Join(has.Policies, ", ")))
 	}
@@ -119,13 +119,13 @@ func (c releaseCheck) checkPulls(uses []contract.ImageUse) error {
 
 // wiringOf returns what is known of a deployment without an engine. provider and images may be nil.
 func wiringOf(cfg *config.Config, r *platform.Release, provider providers.Provider, images *containers.Images) (contract.Inputs, error) {
-	site, err := conductor.SiteOf(provider, conductor.DeploymentOf(cfg))
+	environment, err := conductor.EnvironmentOf(provider, conductor.DeploymentOf(cfg))
 	if err != nil {
 		return contract.Inputs{}, err
 	}
-	in := contract.Inputs{Config: cfg, Release: r, Site: site}
+	in := contract.Inputs{Config: cfg, Release: r, Environment: environment}
 	if images != nil {
-		in.Images, in.Rewrite = images.In(site.Node != nil)
+		in.Images, in.Rewrite = images.In(environment.Local != nil)
 	}
 	return in, nil
 }
@@ -153,7 +153,7 @@ func (c releaseCheck) everything(ctx context.Context, w, notes io.Writer) error 
 	}
 	wrong := findings(w, c.release, imagesUnknown, has)
 	var pulled error
-	if in.Site.Access != nil {
+	if in.Environment.External != nil {
 		pulled = c.checkPulls(has.Images)
 	}
 	return together(wrong, c.all(w, c.without(has.Images)), pulled)
@@ -191,7 +191,7 @@ func named(r *platform.Release, u contract.ImageUse) error {
 
 // placeOf is where a release names an image: "shop/web.yaml, line 3".
 func placeOf(r *platform.Release, u contract.ImageUse) string {
-	return contract.Place(r.Path(u.File), u.Line)
+	return contract.Position(r.Path(u.File), u.Line)
 }
 
 // countImages counts images, which several files may name.
@@ -256,7 +256,7 @@ func findings(w io.Writer, r *platform.Release, unknown string, has contract.Con
 
 // unreadOf describes a problem in a file of a release.
 func unreadOf(r *platform.Release, u contract.Unread) error {
-	at := contract.Place(r.Path(u.File), u.Line)
+	at := contract.Position(r.Path(u.File), u.Line)
 	if u.Component != "" {
 		at = owner(u.Component) + " (" + at + ")"
 	}

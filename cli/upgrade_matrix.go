@@ -115,8 +115,8 @@ func (o *matrixOptions) keep(cfg *config.Config) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	site, err := conductor.SiteOf(provider, conductor.DeploymentOf(cfg))
-	if err != nil || site.Node == nil { // an existing cluster
+	environment, err := conductor.EnvironmentOf(provider, conductor.DeploymentOf(cfg))
+	if err != nil || environment.Local == nil { // an existing cluster
 		return nil, err
 	}
 	return []string{"--keep-cluster", "--unpublished"}, nil

@@ -67,7 +67,7 @@ func (o *validateOptions) run(ctx context.Context, io console.Streams, _ []strin
 	}
 	warn(io.Err, cfg)
 	for _, p := range found.Doubts() {
-		fmt.Fprintf(io.Err, "warning: %s: %s: %s\n", contract.Place(found.Path(platform.File), p.Line), p.Field, p.Reason())
+		fmt.Fprintf(io.Err, "warning: %s: %s: %s\n", contract.Position(found.Path(platform.File), p.Line), p.Field, p.Reason())
 	}
 	fmt.Fprintf(io.Text(), "valid: deployment %s on %s, platform %s %s%s\n", cfg.Global.Name, cfg.Provider, found.Name, found.Version, note)
 	return nil
@@ -115,11 +115,11 @@ func (o *validateOptions) content(ctx context.Context, io console.Streams, cfg *
 
 // checkAccess checks the access to an existing cluster, if this machine has it.
 func (o *validateOptions) checkAccess(provider providers.Provider, cfg *config.Config) error {
-	site, err := conductor.SiteOf(provider, conductor.DeploymentOf(cfg))
-	if err != nil || site.Access == nil {
+	environment, err := conductor.EnvironmentOf(provider, conductor.DeploymentOf(cfg))
+	if err != nil || environment.External == nil {
 		return err
 	}
-	return o.secrets.CheckKubeconfig(*site.Access)
+	return o.secrets.CheckKubeconfig(*environment.External)
 }
 
 // checkCertificate checks the user's certificate, with its key if this machine has it.

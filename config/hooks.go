@@ -64,9 +64,9 @@ type Hook struct {
 // SetDefaults sets the defaults of the hook.
 func (h *Hook) SetDefaults() { h.Timeout = Duration(5 * time.Minute) }
 
-// Place returns what the hook is bound to, "stage/name", "stage", EveryStep or WholeWorkflow,
+// Target returns what the hook is bound to, "stage/name", "stage", EveryStep or WholeWorkflow,
 // and whether it runs before that.
-func (h *Hook) Place() (at string, before bool) {
+func (h *Hook) Target() (at string, before bool) {
 	if h.Before != "" {
 		return h.Before, true
 	}

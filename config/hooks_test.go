@@ -73,10 +73,10 @@ func TestHooks(t *testing.T) {
 
 	require.Equal(t, []string{"/backup", "--all"}, c.Hooks[0].Command())
 	require.Equal(t, []string{"sh", "-eu", "-c", "echo \"$SLIPWAY_STEP $SLIPWAY_SECONDS\"\n"}, c.Hooks[1].Command())
-	at, before := c.Hooks[0].Place()
+	at, before := c.Hooks[0].Target()
 	require.Equal(t, "orchestrator/sync", at)
 	require.True(t, before)
-	at, before = c.Hooks[2].Place()
+	at, before = c.Hooks[2].Target()
 	require.Equal(t, "workflow", at)
 	require.False(t, before)
 

@@ -104,8 +104,8 @@ func (d *Deployment) exec(ctx context.Context, e Exec) (Outcome, *dagger.Contain
 			out.NoResult, err = err, nil
 		}
 		if err != nil {
-			if told := toldBy(ctx, done, code); told != nil {
-				return out, nil, told
+			if written := faultOf(ctx, done, code); written != nil {
+				return out, nil, written
 			}
 			return out, nil, lost(e, fmt.Errorf("exit status %d, and the result cannot be read: %w", code, err))
 		}
@@ -128,8 +128,8 @@ func (d *Deployment) secrets(texts map[string]string) map[string]*dagger.Secret 
 	return out
 }
 
-// toldBy is the fault that a command which has failed told; nil if there is none.
-func toldBy(ctx context.Context, done *dagger.Container, code int) *fault.Fault {
+// faultOf is the fault that a failed command wrote; nil if there is none.
+func faultOf(ctx context.Context, done *dagger.Container, code int) *fault.Fault {
 	if code == 0 {
 		return nil
 	}

@@ -65,7 +65,7 @@ func FromRegistry(ctx context.Context, client *dagger.Client, from *lock.File, r
 		group.SetLimit(4)
 		for n, name := range names {
 			group.Go(func() error {
-				problems[n] = ask(ctx, client, name, refs[name])
+				problems[n] = probe(ctx, client, name, refs[name])
 				return nil
 			})
 		}
@@ -73,9 +73,9 @@ func FromRegistry(ctx context.Context, client *dagger.Client, from *lock.File, r
 		if err := errors.Join(problems...); err != nil || !images.Pulls {
 			return err
 		}
-		return images.askAsNode(ctx)
+		return images.probeAsNode(ctx)
 	}
-	return images, ask(ctx, client, lock.Toolchain, refs[lock.Toolchain])
+	return images, probe(ctx, client, lock.Toolchain, refs[lock.Toolchain])
 }
 
 // pushed is what is known of the images of a bundle in a registry, and the references of all of them
@@ -117,14 +117,14 @@ func mirror(registry string) string {
 	return "https://" + registry
 }
 
-// ask makes the engine resolve an image, which takes its manifest and its configuration, not its
+// probe makes the engine resolve an image, which takes its manifest and its configuration, not its
 // layers.
 //
 // Dagger 0.20.8 drops the error of a reference with a digest, keeps the container without its
 // configuration, and answers everybody with it who asks for that digest with the same parent. So
 // each question has a parent of its own, an image without configuration has no reference, and the
 // attempt to pull it says why.
-func ask(ctx context.Context, client *dagger.Client, name, ref string) error {
+func probe(ctx context.Context, client *dagger.Client, name, ref string) error {
 	image := client.Container().WithLabel("slipway.sh/question", rand.Text()).From(ref)
 	if _, err := image.ImageRef(ctx); err == nil {
 		return nil
@@ -156,16 +156,16 @@ func registryFault(name, ref string, err error) error {
 	return f
 }
 
-// AskCommand is the command of this program that asks a registry for an image by its URL, with
-// the account in the file of --registry-auth, and tells the fault where it gives none.
-const AskCommand = "ask-registry"
+// ProbeCommand is the command of this program that probes a registry for an image by its URL, with
+// the account in the file of --registry-auth. A failure is written as a fault.
+const ProbeCommand = "probe-registry"
 
-// askAsNode asks the mirror for the image of pods' sandboxes as the cluster's node will: from
+// probeAsNode requests from the mirror the image of pods' sandboxes as the cluster's node will: from
 // a container, which is in the engine's network and trusts whom the engine trusts, with the
 // node's account.
-func (i *Images) askAsNode(ctx context.Context) error {
+func (i *Images) probeAsNode(ctx context.Context) error {
 	_, digest, _ := strings.Cut(i.Refs["pause"], "@")
-	args := []string{"slipway", AskCommand, i.Mirror + "/pause@" + digest}
+	args := []string{"slipway", ProbeCommand, i.Mirror + "/pause@" + digest}
 	access := Access{}
 	if i.PullSecret != nil {
 		args = append(args, "--registry-auth", account)

@@ -33,7 +33,7 @@ func TestTheMirrorIsAskedAsTheNodeWill(t *testing.T) {
 	} {
 		said.Reset()
 		WriteFault(&said, &fault.Fault{Code: why, Class: fault.Preflight, Op: "pull", Fix: "as it was told", Err: errors.New("the registry's words")})
-		err := images.askAsNode(t.Context())
+		err := images.probeAsNode(t.Context())
 		require.ErrorIs(t, err, &fault.Fault{Code: why})
 		require.Equal(t, fault.Preflight, fault.ClassOf(err))
 		require.ErrorContains(t, err, "the registry's words")
@@ -42,7 +42,7 @@ func TestTheMirrorIsAskedAsTheNodeWill(t *testing.T) {
 	}
 	said.Reset()
 	said.WriteString("unknown command")
-	require.ErrorContains(t, images.askAsNode(t.Context()), "exit status 3: unknown command")
+	require.ErrorContains(t, images.probeAsNode(t.Context()), "exit status 3: unknown command")
 	code = 0
-	require.NoError(t, images.askAsNode(t.Context()))
+	require.NoError(t, images.probeAsNode(t.Context()))
 }

@@ -42,7 +42,7 @@ var composed = map[string][]string{
 	"imageref/refused/refused.go":           {"host", "registry"}, // of references that were checked
 	"stages/orchestrator/sync.go":           {"argo.Controller"},
 	"stages/postorchestrator/access.go":     {"kube.SystemNamespace", "kube.CA"},
-	"stages/suites/workloads.go":            {"platform.DeployApps"},
+	"stages/tests/workloads.go":             {"platform.DeployApps"},
 	"stages/test.go":                        {"of"},
 }
 

@@ -206,18 +206,18 @@ func (p plan) ran(i int) (Status, time.Duration) {
 	if p.optional[i] {
 		failed = Warned
 	}
-	switch end := p.ends[i]; {
-	case end == "before fails":
+	switch p.ends[i] {
+	case "before fails":
 		return failed, 0
-	case end == "before skips":
+	case "before skips":
 		return Skipped, 0
-	case end == "after fails":
+	case "after fails":
 		return failed, p.takes[i]
-	case end == "reuse":
+	case "reuse":
 		return Reused, p.takes[i]
-	case end == "ok":
+	case "ok":
 		return Succeeded, p.takes[i]
-	case end == "skip":
+	case "skip":
 		return Skipped, p.takes[i]
 	}
 	return failed, p.takes[i]

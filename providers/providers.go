@@ -41,39 +41,39 @@ type Provider interface {
 	Cluster(d Deployment) (Cluster, error)
 }
 
-// Cluster is what is known of a cluster before Terraform has run. The zero value is one that
-// Terraform makes.
+// Cluster describes a cluster before Terraform has run. The zero value is a cluster that
+// Terraform creates.
 type Cluster struct {
-	Requirements Requirements `json:"requirements"`
-	Node         *NodeSpec    `json:"node,omitempty"`   // Slipway runs it as a service; nil: it does not
-	Addons       *Addons      `json:"addons,omitempty"` // what it lacks when it is fresh; nil: nothing
-	Access       *Access      `json:"access,omitempty"` // it existed before; nil: it did not
+	Requirements Requirements     `json:"requirements"`
+	Local        *LocalCluster    `json:"local,omitempty"`    // Slipway runs it as a service; nil: it does not
+	Addons       *Addons          `json:"addons,omitempty"`   // what it lacks when it is fresh; nil: nothing
+	External     *ExternalCluster `json:"external,omitempty"` // it existed before; nil: it did not
 }
 
 // OwnsNodes reports whether Slipway runs the nodes of the cluster.
-func (c Cluster) OwnsNodes() bool { return c.Node != nil }
+func (c Cluster) OwnsNodes() bool { return c.Local != nil }
 
 // Existed reports whether the cluster existed before the deployment, and outlives it.
-func (c Cluster) Existed() bool { return c.Access != nil }
+func (c Cluster) Existed() bool { return c.External != nil }
 
-// Placer is a Section that says where it installs, for people who are asked whether it may.
-type Placer interface {
-	// Place says that of a deployment whose section is valid.
-	Place(d Deployment) Place
+// Locator is a Section that says where it installs, for people who are asked whether it may.
+type Locator interface {
+	// Location says that of a deployment whose section is valid.
+	Location(d Deployment) Location
 }
 
-// Place is where a platform is installed.
-type Place struct {
+// Location is where a platform is installed.
+type Location struct {
 	Cluster string // which cluster
 	Region  string // of the provider; empty if it has none
 }
 
-// PlaceOf is where a provider installs a deployment.
-func PlaceOf(s Section, d Deployment) Place {
-	if p, ok := s.(Placer); ok {
-		return p.Place(d)
+// LocationOf is where a provider installs a deployment.
+func LocationOf(s Section, d Deployment) Location {
+	if p, ok := s.(Locator); ok {
+		return p.Location(d)
 	}
-	return Place{Cluster: "the cluster " + d.Name}
+	return Location{Cluster: "the cluster " + d.Name}
 }
 
 // Deployment is what a provider needs to know about a deployment.
@@ -104,9 +104,9 @@ type Requirements struct {
 	Raises map[string]int64 `json:"raises,omitempty"`
 }
 
-// NodeSpec describes the cluster that Slipway itself runs for a deployment as a
+// LocalCluster describes the cluster that Slipway itself runs for a deployment as a
 // service, from the bundle's image "node".
-type NodeSpec struct {
+type LocalCluster struct {
 	// Bind is the address of this machine on which it is published, IPv4 or IPv6; 0.0.0.0 or
 	// :: for all of them. Empty: 127.0.0.1.
 	Bind    string `json:"bind,omitempty"`
@@ -118,16 +118,16 @@ type NodeSpec struct {
 }
 
 // Host is the address at which this machine reaches what is published.
-func (n NodeSpec) Host() string {
+func (n LocalCluster) Host() string {
 	if a, err := netip.ParseAddr(n.Bind); err == nil && !a.IsUnspecified() {
 		return a.String()
 	}
 	return "127.0.0.1"
 }
 
-// Access is how a cluster is reached that is there already, and what is used of it. No
+// ExternalCluster is how an existing cluster is reached and what a deployment uses of it. No
 // part of it is secret.
-type Access struct {
+type ExternalCluster struct {
 	Kubeconfig   config.SecretRef `json:"kubeconfig"`
 	Context      string           `json:"context,omitempty"`      // in the kubeconfig; empty: the current one
 	StorageClass string           `json:"storageClass,omitempty"` // of the platform's volumes; empty: the default one
@@ -136,7 +136,7 @@ type Access struct {
 	Registry string `json:"registry,omitempty"`
 }
 
-// Addons are what a fresh cluster lacks, such as name service and storage. They are
+// Addons are what a fresh cluster lacks, such as cluster DNS and storage. They are
 // applied once its API responds.
 type Addons struct {
 	// Manifests are templates (text/template) of YAML, by file name. In them, .NAME
@@ -145,7 +145,7 @@ type Addons struct {
 	Values    map[string]string `json:"values"`
 }
 
-// CheckAccess checks what a section says of the access to a cluster.
+// CheckAccess checks the fields of a section that say how to reach an existing cluster.
 func CheckAccess(l *document.List, kubeconfig config.SecretRef, context string) {
 	switch {
 	case kubeconfig == "":

@@ -67,9 +67,9 @@ func (w *platformWiring) restoreInput() contract.RestoreInput {
 // podInput is all that the files of data's pods may name: a backup's pods may be of another release.
 func (w *platformWiring) podInput() contract.PodInput {
 	in := contract.PodInput{
-		Fill: w.fill(platform.Everywhere()), Images: w.Images, Rewrite: w.Rewrite, Settings: json.RawMessage(w.Config.Platform.Settings), PullSecret: w.Site.Account != "",
+		Fill: w.fill(platform.Everywhere()), Images: w.Images, Rewrite: w.Rewrite, Settings: json.RawMessage(w.Config.Platform.Settings), PullSecret: w.Environment.Account != "",
 	}
-	if w.Site.OwnsNodes() {
+	if w.Environment.OwnsNodes() {
 		in.Pods = contract.NodePods
 	}
 	return in

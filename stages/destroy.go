@@ -15,25 +15,25 @@ func Destroy() conductor.Workflow {
 }
 
 func wireDestroy(g *conductor.Graph) error {
-	own := g.Site.OwnsNodes()
+	own := g.Environment.OwnsNodes()
 	var gone pipeline.Dep
 	if own {
 		gone = g.Action(contract.NodeRemoveKey())
 	} else {
-		input := func() contract.RemoveInput { return contract.RemoveInput{Definitions: g.Definitions} }
+		input := func() contract.RemoveInput { return contract.RemoveInput{CRDs: g.CRDs} }
 		platform := conductor.Add(g, contract.PlatformRemoveStep(), input)
-		remove := conductor.Add(g, contract.DefinitionsRemoveStep(), input, platform)
+		remove := conductor.Add(g, contract.CRDsRemoveStep(), input, platform)
 		gone = conductor.Add(g, contract.PlatformInventoryStep(),
 			func() contract.InventoryInput {
-				return contract.InventoryInput{MustBeEmpty: true, Definitions: g.Definitions}
+				return contract.InventoryInput{MustBeEmpty: true, CRDs: g.CRDs}
 			}, remove)
 	}
-	terraform := conductor.Add(g, contract.TerraformDestroyStep(), func() contract.TerraformInput { return g.Site.Terraform }, gone)
+	terraform := conductor.Add(g, contract.TerraformDestroyStep(), func() contract.TerraformInput { return g.Environment.Terraform }, gone)
 	// The last look is at what would outlive the deployment, such as an existing cluster.
 	last := contract.InventoryStep()
-	last.Offline = !g.Site.Existed()
+	last.Offline = !g.Environment.Existed()
 	conductor.Add(g, last, func() contract.InventoryInput {
-		return contract.InventoryInput{MustBeEmpty: true, SkipUnreachable: true, Gone: own, Definitions: g.Definitions}
+		return contract.InventoryInput{MustBeEmpty: true, SkipUnreachable: true, Gone: own, CRDs: g.CRDs}
 	}, terraform)
 	return nil
 }

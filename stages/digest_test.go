@@ -53,7 +53,7 @@ func TestAChangeInvalidatesTheStepsThatUseIt(t *testing.T) {
 		"step's time":             {func(c *config.Config, _ *contract.PlanRequest) { c.Advanced.Timeouts.Step *= 2 }, nil},
 		"hooks":                   {func(c *config.Config, _ *contract.PlanRequest) { c.Hooks = []config.Hook{{Name: "x"}} }, nil},
 		"given secrets":           {func(_ *config.Config, p *contract.PlanRequest) { p.UserSecrets = []string{"smtp"} }, []string{secrets}},
-		"the provider's root":     {func(_ *config.Config, p *contract.PlanRequest) { p.Site.Terraform.Root = "y" }, []string{terraform}},
+		"the provider's root":     {func(_ *config.Config, p *contract.PlanRequest) { p.Environment.Terraform.Root = "y" }, []string{terraform}},
 		"image of checks":         {func(_ *config.Config, p *contract.PlanRequest) { p.Images["busybox"] = "y" }, []string{addons, balancer, storage, publish}},
 		"image of the git server": {func(_ *config.Config, p *contract.PlanRequest) { p.Images["gitea"] = "y" }, []string{addons, ownership, gitea}},
 		"image of Argo CD":        {func(_ *config.Config, p *contract.PlanRequest) { p.Images["redis"] = "y" }, []string{addons, argocd}},
@@ -77,12 +77,12 @@ func digests(t *testing.T, change func(*config.Config, *contract.PlanRequest)) m
 		Release: reference(t), ReleaseDigest: "sha256:2",
 		Images: map[string]string{"busybox": "x", "gitea": "x", "argocd": "x", "redis": "x"}, ImagesDigest: "sha256:1",
 	}}
-	plan.Config, plan.Site = cfg, localSite(t, cfg)
+	plan.Config, plan.Environment = cfg, localEnvironment(t, cfg)
 	if change != nil {
 		change(cfg, &plan)
-		site := localSite(t, cfg)
-		site.Terraform.Root = plan.Site.Terraform.Root
-		plan.Site = site
+		environment := localEnvironment(t, cfg)
+		environment.Terraform.Root = plan.Environment.Terraform.Root
+		plan.Environment = environment
 	}
 	e := &earlier{}
 	_, err := conductor.Verify(t.Context(), stages.Install(), plan, e.run)

@@ -16,7 +16,7 @@ import (
 // objects are what the platform is made of, without what changes no object's name. What is in
 // a repository of the user's is not known.
 func (w *platformWiring) objects() contract.OwnershipInput {
-	in := contract.OwnershipInput{Adopt: w.Adopt, Upgrade: w.workflow == config.Upgrade, Change: w.Change, PullSecret: w.Site.Account != ""}
+	in := contract.OwnershipInput{TakeOwnership: w.TakeOwnership, Upgrade: w.workflow == config.Upgrade, Change: w.Change, PullSecret: w.Environment.Account != ""}
 	for _, name := range w.installed() {
 		c, _ := w.Release.Component(name)
 		all := w.input(c)
@@ -33,7 +33,7 @@ func (w *platformWiring) objects() contract.OwnershipInput {
 func (w *platformWiring) input(c platform.Component) contract.ComponentInput {
 	in := contract.ComponentInput{
 		Component: c.Name, Fill: w.fill(c.Holes()), Images: map[string]string{}, Hosts: map[string]string{}, Values: w.Config.Overrides()[c.Name],
-		Rewrite: w.Rewrite, PullSecret: w.Site.Account != "",
+		Rewrite: w.Rewrite, PullSecret: w.Environment.Account != "",
 	}
 	for host, service := range c.Hosts {
 		in.Hosts[platform.Fill(host, map[string]string{platform.FillDomain: w.Config.Global.Domain})] = service
@@ -76,7 +76,7 @@ func (w *platformWiring) fill(names []string) map[string]any {
 				out[name] = v
 			}
 		} else if name == platform.FillStorageClass {
-			out[name] = w.site.found().StorageClass
+			out[name] = w.infrastructure.found().StorageClass
 		} else if v, ok := w.place(name); ok {
 			out[name] = v
 		}
@@ -157,9 +157,9 @@ func preview(in contract.Inputs, found contract.Infrastructure) (contract.Render
 	}
 	w := &platformWiring{
 		Graph: &conductor.Graph{Inputs: in}, disabled: off,
-		site: infrastructure{found: func() contract.Infrastructure { return found }},
+		infrastructure: infrastructure{found: func() contract.Infrastructure { return found }},
 	}
-	out := contract.RenderInput{Deployment: in.Config.Global.Name, Elsewhere: in.Config.Git.URL != "", Guessed: !in.Site.OwnsNodes()}
+	out := contract.RenderInput{Deployment: in.Config.Global.Name, Elsewhere: in.Config.Git.URL != "", Guessed: !in.Environment.OwnsNodes()}
 	out.Fill = w.fillConfigMaps()
 	for _, c := range in.Release.Components {
 		switch {

@@ -40,12 +40,12 @@ func wirePlatform(g *conductor.Graph, workflow string) error {
 		return err
 	}
 	w := &platformWiring{Graph: g, disabled: disabled, workflow: workflow, steps: map[string]pipeline.Dep{}, handed: map[string]pipeline.Dep{}}
-	site := wireInfrastructure(g, disabled, w.objects)
-	w.site = site
+	infrastructure := wireInfrastructure(g, disabled, w.objects)
+	w.infrastructure = infrastructure
 	if err := w.wire(); err != nil {
 		return err
 	}
-	conductor.Collect(g, site.terraform, func(out contract.Infrastructure, f *conductor.Findings) {
+	conductor.Collect(g, infrastructure.terraform, func(out contract.Infrastructure, f *conductor.Findings) {
 		f.State.Infrastructure = &out
 	})
 	return nil
@@ -65,28 +65,28 @@ type infrastructure struct {
 func wireInfrastructure(g *conductor.Graph, disabled []string, objects func() contract.OwnershipInput) infrastructure {
 	cfg, images := g.Config, g.Images
 	preflight := conductor.Add(g, contract.PreflightStep(), func() contract.PreflightInput {
-		in := contract.PreflightInput{Requirements: g.Site.Requirements}
+		in := contract.PreflightInput{Requirements: g.Environment.Requirements}
 		if t := cfg.TLS; t.Mode == config.UserCertificate {
 			in.TLS = &contract.UserTLS{Certificate: t.Certificate, CA: t.CA, Hosts: g.Release.Hosts(cfg.Global.Domain, cfg.Global.Name, disabled)}
 		}
 		return in
 	})
 	up := []pipeline.Dep{preflight}
-	if g.Site.OwnsNodes() {
+	if g.Environment.OwnsNodes() {
 		up = append(up, g.Action(contract.NodeKey(), preflight))
 	}
 	// Checks in one container which earlier results still hold; the steps below reuse those.
 	verified := g.Action(contract.CheckEarlierSpec().Key, up...)
-	existing := g.Site.Existed()
+	existing := g.Environment.Existed()
 	terraform := wireTerraform(g, verified)
 	cluster := conductor.Add(g, contract.ClusterStep(), func() contract.ClusterInput {
 		return contract.ClusterInput{APIEndpoint: terraform.Value().APIEndpoint, Existing: existing}
 	}, terraform)
 	unowned := conductor.Add(g, contract.OwnershipStep(), objects, cluster)
 	out := infrastructure{terraform: terraform, found: terraform.Value, free: []pipeline.Dep{unowned}, ready: []pipeline.Dep{unowned}}
-	if g.Site.Addons != nil {
+	if g.Environment.Addons != nil {
 		out.ready = append(out.ready, conductor.Add(g, contract.AddonsStep(), func() contract.AddonsInput {
-			return contract.AddonsInput{Addons: *g.Site.Addons, Images: images}
+			return contract.AddonsInput{Addons: *g.Environment.Addons, Images: images}
 		}, cluster))
 	}
 	storage := conductor.Add(g, contract.StorageStep(), func() contract.StorageInput {
@@ -114,13 +114,13 @@ func balanced(r *platform.Release, disabled []string) bool {
 // wireTerraform: of an existing cluster, what is found in it goes through
 // Terraform as what others make does.
 func wireTerraform(g *conductor.Graph, ready pipeline.Dep) *pipeline.Step[contract.Infrastructure] {
-	access := g.Site.Access
+	access := g.Environment.External
 	if access == nil {
-		return conductor.Add(g, contract.TerraformStep(), func() contract.TerraformInput { return g.Site.Terraform }, ready)
+		return conductor.Add(g, contract.TerraformStep(), func() contract.TerraformInput { return g.Environment.Terraform }, ready)
 	}
 	found := conductor.Add(g, contract.ClusterPreflightStep(), func() contract.ClusterPreflightInput {
 		in := contract.ClusterPreflightInput{
-			Kubernetes: g.Tools["kubectl"], StorageClass: access.StorageClass, Admin: g.Release.Engine() != nil, Adopt: g.Adopt,
+			Kubernetes: g.Tools["kubectl"], StorageClass: access.StorageClass, Admin: g.Release.Engine() != nil, TakeOwnership: g.TakeOwnership,
 			Exec: len(g.Release.Data) > 0,
 		}
 		for _, c := range g.Release.Components {
@@ -130,7 +130,7 @@ func wireTerraform(g *conductor.Graph, ready pipeline.Dep) *pipeline.Step[contra
 		return in
 	}, ready)
 	return conductor.Add(g, contract.TerraformStep(), func() contract.TerraformInput {
-		in := g.Site.Terraform
+		in := g.Environment.Terraform
 		in.Vars = maps.Clone(in.Vars)
 		in.Vars["api_endpoint"], in.Vars["storage_class"] = found.Value().APIEndpoint, found.Value().StorageClass
 		return in

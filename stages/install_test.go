@@ -22,12 +22,12 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// localSite is what the provider local contributes to a deployment.
-func localSite(t *testing.T, cfg *config.Config) contract.Site {
+// localEnvironment is what the provider local contributes to a deployment.
+func localEnvironment(t *testing.T, cfg *config.Config) contract.Environment {
 	t.Helper()
-	site, err := conductor.SiteOf(local.Provider{}, providers.Deployment{Name: cfg.Global.Name, Scale: cfg.Global.Scale})
+	environment, err := conductor.EnvironmentOf(local.Provider{}, providers.Deployment{Name: cfg.Global.Name, Scale: cfg.Global.Scale})
 	require.NoError(t, err)
-	return site
+	return environment
 }
 
 // reference is the release that is installed unless the user names another one.
@@ -47,9 +47,9 @@ func graph(t *testing.T, w conductor.Workflow, provider providers.Provider, r *p
 	if cfg == nil {
 		cfg = config.Default()
 	}
-	site, err := conductor.SiteOf(provider, providers.Deployment{Name: "demo", Scale: 50})
+	environment, err := conductor.EnvironmentOf(provider, providers.Deployment{Name: "demo", Scale: 50})
 	require.NoError(t, err)
-	nodes, err := conductor.Nodes(w, contract.Inputs{Config: cfg, Release: r, Site: site})
+	nodes, err := conductor.Nodes(w, contract.Inputs{Config: cfg, Release: r, Environment: environment})
 	require.NoError(t, err)
 	out := map[string][]string{}
 	for _, n := range nodes {
@@ -134,16 +134,16 @@ func TestTheGraphOfAnInstallOnAClusterThatIsThere(t *testing.T) {
 // already.
 func TestALoadBalancerIsAskedForWhereSomethingIsReachedThroughIt(t *testing.T) {
 	const one = "components: [{name: web, kind: manifests, path: a.yaml, namespace: shop}]\n"
-	theirs, err := conductor.SiteOf(existing.Provider{}, providers.Deployment{Name: "demo", Section: json.RawMessage(`{"kubeconfig": "env:K"}`)})
+	theirs, err := conductor.EnvironmentOf(existing.Provider{}, providers.Deployment{Name: "demo", Section: json.RawMessage(`{"kubeconfig": "env:K"}`)})
 	require.NoError(t, err)
-	asked := func(site contract.Site, r *platform.Release, off bool) string {
+	asked := func(environment contract.Environment, r *platform.Release, off bool) string {
 		cfg := config.Default()
 		if off {
 			not := false
 			cfg.Platform.Components = map[string]config.Component{"web": {Enabled: &not}}
 		}
 		e := &earlier{outputs: map[string]string{"infrastructure/cluster-preflight": "{}"}}
-		_, err := conductor.Verify(t.Context(), stages.Install(), contract.PlanRequest{Run: "r2", Inputs: contract.Inputs{Config: cfg, Release: r, Site: site}}, e.run)
+		_, err := conductor.Verify(t.Context(), stages.Install(), contract.PlanRequest{Run: "r2", Inputs: contract.Inputs{Config: cfg, Release: r, Environment: environment}}, e.run)
 		require.NoError(t, err)
 		return string(e.asked["infrastructure/loadbalancer"].Input)
 	}
@@ -155,29 +155,31 @@ func TestALoadBalancerIsAskedForWhereSomethingIsReachedThroughIt(t *testing.T) {
 	require.JSONEq(t, unused, asked(theirs, load(t, one+link), true))
 	require.JSONEq(t, used, asked(theirs, load(t, one+"checks: [{name: it answers, service: \"shop/web:443\"}]\n"), false))
 	require.JSONEq(t, used, asked(theirs, load(t, withApps), false), "the tree is pushed to its git server")
-	require.JSONEq(t, used, asked(localSite(t, config.Default()), load(t, one), false), "Slipway's own cluster has one")
+	require.JSONEq(t, used, asked(localEnvironment(t, config.Default()), load(t, one), false), "Slipway's own cluster has one")
 }
 
 // What the check of an existing cluster finds goes through Terraform as the
 // outputs of others do.
 func TestWhatIsFoundInAClusterThatIsThere(t *testing.T) {
-	site, err := conductor.SiteOf(existing.Provider{}, providers.Deployment{Name: "demo", Section: json.RawMessage(`{"kubeconfig": "env:K", "storageClass": "fast"}`)})
+	environment, err := conductor.EnvironmentOf(existing.Provider{}, providers.Deployment{Name: "demo", Section: json.RawMessage(`{"kubeconfig": "env:K", "storageClass": "fast"}`)})
 	require.NoError(t, err)
-	require.Nil(t, site.Node)
-	require.Nil(t, site.Addons)
-	require.Equal(t, &providers.Access{Kubeconfig: "env:K", StorageClass: "fast"}, site.Access)
+	require.Nil(t, environment.Local)
+	require.Nil(t, environment.Addons)
+	require.Equal(t, &providers.ExternalCluster{Kubeconfig: "env:K", StorageClass: "fast"}, environment.External)
 
 	e := &earlier{outputs: map[string]string{"infrastructure/cluster-preflight": `{"apiEndpoint": "https://theirs", "storageClass": "fast"}`, "infrastructure/terraform": `{"apiEndpoint": "https://theirs", "storageClass": "fast"}`}}
-	verifyAll(t, e, func(p *contract.PlanRequest) { p.Site, p.Tools = site, map[string]string{"kubectl": "1.35.4"} })
+	verifyAll(t, e, func(p *contract.PlanRequest) {
+		p.Environment, p.Tools = environment, map[string]string{"kubectl": "1.35.4"}
+	})
 	for step, want := range map[string]string{
 		"infrastructure/cluster-preflight": `{"kubernetes": "1.35.4", "storageClass": "fast", "admin": true}`,
-		"infrastructure/terraform":         `{"vars": {"deployment": "demo", "api_endpoint": "https://theirs", "storage_class": "fast"}, "root": "` + site.Terraform.Root + `"}`,
+		"infrastructure/terraform":         `{"vars": {"deployment": "demo", "api_endpoint": "https://theirs", "storage_class": "fast"}, "root": "` + environment.Terraform.Root + `"}`,
 		"infrastructure/cluster":           `{"apiEndpoint": "https://theirs", "existing": true}`,
 		"infrastructure/storage":           `{"storageClass": "fast", "image": "", "existing": true}`,
 	} {
 		require.JSONEq(t, want, string(e.asked[step].Input), step)
 	}
-	require.Len(t, site.Terraform.Vars, 1, "the site is that of other runs, too")
+	require.Len(t, environment.Terraform.Vars, 1, "the environment is that of other runs, too")
 }
 
 // TestTheGraphOfARemoval: what is in the cluster goes before what the cluster is made of, and what
@@ -188,7 +190,7 @@ func TestTheGraphOfARemoval(t *testing.T) {
 		order    []string
 	}{
 		{local.Provider{}, []string{"node-remove", "terraform-destroy", "inventory"}},
-		{existing.Provider{}, []string{"platform-remove", "definitions-remove", "platform-inventory", "terraform-destroy", "inventory"}},
+		{existing.Provider{}, []string{"platform-remove", "crds-remove", "platform-inventory", "terraform-destroy", "inventory"}},
 	} {
 		g := needs(t, stages.Destroy(), c.provider)
 		for i, name := range c.order[1:] {
@@ -248,13 +250,13 @@ func TestEveryStepHasCode(t *testing.T) {
 				}
 				for _, r := range []*platform.Release{reference(t), all, adopts} {
 					if c, ok := r.Component(component); ok && c.Kind == platform.Adopted && stage == contract.StageOrchestrator {
-						name = contract.AdoptionStep().String()
+						name = contract.HandoverStep().String()
 					} else if ok && c.Installed() {
 						name = shared
 					}
 				}
 				switch {
-				case contract.OfSuite(pipeline.Key{Stage: stage}):
+				case contract.OfTest(pipeline.Key{Stage: stage}):
 					name = stage + "/each"
 				case name == contract.CleanUpStep().String():
 					name = contract.LeftoversStep().String()

@@ -15,9 +15,9 @@ import (
 // apps, the steps that push their tree and wait for them.
 type platformWiring struct {
 	*conductor.Graph
-	site     infrastructure
-	disabled []string // components that are switched off
-	workflow string   // config.Install, config.Upgrade or config.Rollback
+	infrastructure infrastructure
+	disabled       []string // components that are switched off
+	workflow       string   // config.Install, config.Upgrade or config.Rollback
 
 	prerequisites []pipeline.Dep          // what every component needs
 	steps         map[string]pipeline.Dep // of the components so far, by name
@@ -43,7 +43,7 @@ func (w *platformWiring) wire() error {
 	}
 	cfg := w.Config
 	var installed []pipeline.Dep
-	last := slices.Clone(w.site.checked)
+	last := slices.Clone(w.infrastructure.checked)
 	for _, c := range w.Release.Components {
 		if step := w.last(c.Name); step != nil && !slices.Contains(installed, step) {
 			installed, last = append(installed, step), append(last, pipeline.Spare(step))
@@ -55,10 +55,10 @@ func (w *platformWiring) wire() error {
 	access := conductor.Add(w.Graph, contract.AccessStep(), func() contract.AccessInput {
 		in := contract.AccessInput{
 			Domain: cfg.Global.Domain, AdminEmail: cfg.Global.Admin.Email, Scale: cfg.Profile().Name(),
-			Disabled: append(slices.Clone(w.disabled), w.leftOut()...), LoadBalancer: w.site.terraform.Value().LoadBalancer,
+			Disabled: append(slices.Clone(w.disabled), w.leftOut()...), LoadBalancer: w.infrastructure.terraform.Value().LoadBalancer,
 			Settings: cfg.Platform.Settings, Config: cfg.Canonical(),
 		}
-		if node := w.Site.Node; node != nil {
+		if node := w.Environment.Local; node != nil {
 			in.Host = node.Host()
 		}
 		return in
@@ -101,11 +101,11 @@ func (w *platformWiring) leftOut() []string {
 // prepare: what must be there before anything is installed.
 func (w *platformWiring) prepare() {
 	g, cfg := w.Graph, w.Config
-	namespaces := conductor.Add(g, contract.NamespacesStep(), func() contract.NamespacesInput { return contract.NamespacesInput{Account: w.Site.Account} }, w.dataFirst(w.site.free)...)
+	namespaces := conductor.Add(g, contract.NamespacesStep(), func() contract.NamespacesInput { return contract.NamespacesInput{Account: w.Environment.Account} }, w.dataFirst(w.infrastructure.free)...)
 	secrets := conductor.Add(g, contract.SecretsStep(), func() contract.SecretsInput {
 		return contract.SecretsInput{Domain: cfg.Global.Domain, AdminEmail: cfg.Global.Admin.Email, UserSecrets: g.UserSecrets}
 	}, namespaces)
-	w.prerequisites = append(slices.Clone(w.site.ready), secrets)
+	w.prerequisites = append(slices.Clone(w.infrastructure.ready), secrets)
 	if len(g.Release.Certificates) > 0 {
 		w.tls = conductor.Add(g, contract.TLSStep(), func() contract.TLSInput {
 			return contract.TLSInput{Domain: cfg.Global.Domain, Disabled: w.disabled, Mode: cfg.TLS.Mode, Certificate: cfg.TLS.Certificate, CA: cfg.TLS.CA}
@@ -180,8 +180,8 @@ func (w *platformWiring) handOver(c platform.Component) error {
 	if err != nil {
 		return err
 	}
-	step := conductor.Add(w.Graph, contract.AdoptionStep().Named(contract.StageOrchestrator, c.Name), func() contract.AdoptionInput {
-		return contract.AdoptionInput{ComponentInput: w.input(c), Tree: ops.tree(), Deadline: seconds(w.Config.Advanced.Timeouts.App)}
+	step := conductor.Add(w.Graph, contract.HandoverStep().Named(contract.StageOrchestrator, c.Name), func() contract.HandoverInput {
+		return contract.HandoverInput{ComponentInput: w.input(c), Tree: ops.tree(), Deadline: seconds(w.Config.Advanced.Timeouts.App)}
 	}, append([]pipeline.Dep{w.steps[c.Name]}, ops.ready...)...)
 	if c.Optional {
 		pipeline.Optional(step)
@@ -238,7 +238,7 @@ func (w *platformWiring) apps() error {
 		return err
 	}
 	var names []string
-	needs := slices.Clone(w.site.checked)
+	needs := slices.Clone(w.infrastructure.checked)
 	for _, a := range expected {
 		names = append(names, a.Name)
 		if needs, err = w.following(a, needs); err != nil {
@@ -335,10 +335,10 @@ func (w *platformWiring) external() (*gitOps, error) {
 }
 
 func (w *platformWiring) treeValues() contract.TreeValues {
-	cfg, site := w.Config, w.site.found()
+	cfg, found := w.Config, w.infrastructure.found()
 	out := contract.TreeValues{
 		Domain: cfg.Global.Domain, Scale: cfg.Profile().Name(), Disabled: w.disabled, Images: w.appImages(),
-		StorageClass: site.StorageClass, Backing: site.Backing, Values: w.appValues(), Settings: cfg.Platform.Settings,
+		StorageClass: found.StorageClass, Backing: found.Backing, Values: w.appValues(), Settings: cfg.Platform.Settings,
 	}
 	if s := cfg.SMTP; s.Host != "" {
 		out.SMTP = &contract.SMTP{Host: s.Host, Port: s.Port, From: s.From, TLS: s.TLS, Username: s.Username}

@@ -226,9 +226,9 @@ func TestAdoptedComponentsAreHandedOver(t *testing.T) {
 	require.NotContains(t, g, "orchestrator/secrets-operator")
 	require.Empty(t, after(t, g, "orchestrator/token"))
 
-	site, err := conductor.SiteOf(local.Provider{}, providers.Deployment{Name: "demo", Scale: 50})
+	environment, err := conductor.EnvironmentOf(local.Provider{}, providers.Deployment{Name: "demo", Scale: 50})
 	require.NoError(t, err)
-	s, err := stages.Rendering(contract.Inputs{Config: config.Default(), Release: r, Site: site}, nil)
+	s, err := stages.Rendering(contract.Inputs{Config: config.Default(), Release: r, Environment: environment}, nil)
 	require.NoError(t, err)
 	shown := slices.DeleteFunc(slices.Clone(s.Order), func(name string) bool { return name != "argocd" && name != "secrets-operator" })
 	require.Equal(t, []string{"secrets-operator", "argocd"}, shown, "each once")
@@ -243,7 +243,7 @@ gitops:
 	r := load(t, told)
 	require.Equal(t, []string{"orchestrator/projects"}, after(t, installs(t, r, nil), "orchestrator/told"))
 	fill := func(cfg *config.Config) map[string]any {
-		in := contract.Inputs{Config: cfg, Release: r, Site: localSite(t, cfg)}
+		in := contract.Inputs{Config: cfg, Release: r, Environment: localEnvironment(t, cfg)}
 		s, err := stages.Rendering(in, nil)
 		require.NoError(t, err)
 		at := slices.IndexFunc(s.Components, func(c contract.ComponentInput) bool { return c.Component == "told" })
@@ -270,9 +270,9 @@ func TestAppsOfARepositoryOfTheUsers(t *testing.T) {
 func TestAppsThatComeFromNowhere(t *testing.T) {
 	server := strings.Index(withApps, "  server:")
 	r := load(t, withApps[:server])
-	site, err := conductor.SiteOf(local.Provider{}, providers.Deployment{Name: "demo", Scale: 50})
+	environment, err := conductor.EnvironmentOf(local.Provider{}, providers.Deployment{Name: "demo", Scale: 50})
 	require.NoError(t, err)
-	_, err = conductor.Nodes(stages.Install(), contract.Inputs{Config: config.Default(), Release: r, Site: site})
+	_, err = conductor.Nodes(stages.Install(), contract.Inputs{Config: config.Default(), Release: r, Environment: environment})
 	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeUnfit})
 }
 
@@ -292,7 +292,7 @@ func TestAnOptionalComponentThatFailsIsAWarning(t *testing.T) {
 			}
 			return contract.Result{Status: contract.Reused, Output: []byte("{}")}
 		}
-		results, err := conductor.Walk(t.Context(), stages.Install(), contract.PlanRequest{Run: "r1", Inputs: contract.Inputs{Config: config.Default(), Release: load(t, components), Site: localSite(t, config.Default())}},
+		results, err := conductor.Walk(t.Context(), stages.Install(), contract.PlanRequest{Run: "r1", Inputs: contract.Inputs{Config: config.Default(), Release: load(t, components), Environment: localEnvironment(t, config.Default())}},
 			func(ctx context.Context, _ contract.Spec, req contract.Request) (contract.Result, error) {
 				return run(ctx, req), nil
 			})

@@ -43,10 +43,10 @@ func Test(s Suite) conductor.Workflow {
 // tried wires what is done with a test or a workload.
 type tried func(g *conductor.Graph, begin pipeline.Dep) pipeline.Dep
 
-func try[Out any](name string, files platform.Component, step contract.Step[contract.SuiteInput, Out]) tried {
+func try[Out any](name string, files platform.Component, step contract.Step[contract.TestInput, Out]) tried {
 	return func(g *conductor.Graph, begin pipeline.Dep) pipeline.Dep {
-		return conductor.Add(g, step, func() contract.SuiteInput {
-			in := contract.SuiteInput{Name: name, Images: map[string]string{}, Rewrite: g.Rewrite, PullSecret: g.Site.Account != ""}
+		return conductor.Add(g, step, func() contract.TestInput {
+			in := contract.TestInput{Name: name, Images: map[string]string{}, Rewrite: g.Rewrite, PullSecret: g.Environment.Account != ""}
 			for _, image := range files.ImageNames() {
 				in.Images[image] = g.Images[image]
 			}
@@ -69,7 +69,7 @@ func wireTest(g *conductor.Graph, s Suite) error {
 	}
 	var up []pipeline.Dep
 	in := contract.LeftoversInput{Platform: g.Release.Name, Version: g.Release.Version}
-	if g.Site.OwnsNodes() {
+	if g.Environment.OwnsNodes() {
 		up = append(up, g.Action(contract.NodeKey()))
 		in.Pods = contract.NodePods
 	}
@@ -155,7 +155,7 @@ func (s Suite) conclude(err error) error {
 			return !slices.ContainsFunc(all.Unwrap(), func(e error) bool { return !only(e) })
 		}
 		step, ok := errors.AsType[*pipeline.StepError](err)
-		if !ok || !contract.OfSuite(pipeline.Key{Stage: step.Stage, Name: step.Step}) {
+		if !ok || !contract.OfTest(pipeline.Key{Stage: step.Stage, Name: step.Step}) {
 			return false
 		}
 		failed = append(failed, step.Step)

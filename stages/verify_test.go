@@ -45,7 +45,7 @@ func (e *earlier) run(_ context.Context, req contract.Request) contract.Result {
 func verifyAll(t *testing.T, e *earlier, change func(*contract.PlanRequest)) contract.Verified {
 	t.Helper()
 	plan := contract.PlanRequest{Run: "r2", Inputs: contract.Inputs{
-		Config: config.Default(), Release: reference(t), ReleaseDigest: "sha256:2", Site: localSite(t, config.Default()),
+		Config: config.Default(), Release: reference(t), ReleaseDigest: "sha256:2", Environment: localEnvironment(t, config.Default()),
 		Images: map[string]string{"gitea": "x"}, ImagesDigest: "sha256:1",
 	}}
 	if change != nil {
@@ -111,7 +111,7 @@ func TestALookThatIsInterruptedFindsNothing(t *testing.T) {
 		cancel()
 		return contract.Result{Status: contract.Reused, Output: json.RawMessage("{}")}
 	}
-	got, err := conductor.Verify(ctx, stages.Install(), contract.PlanRequest{Inputs: contract.Inputs{Config: config.Default(), Release: reference(t), Site: localSite(t, config.Default())}}, run)
+	got, err := conductor.Verify(ctx, stages.Install(), contract.PlanRequest{Inputs: contract.Inputs{Config: config.Default(), Release: reference(t), Environment: localEnvironment(t, config.Default())}}, run)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Empty(t, got.Steps)
 }

@@ -39,13 +39,13 @@ func Steps(provider providers.Provider, cfg *config.Config, release *platform.Re
 		plain.Platform = config.Platform{}
 		cfg = &plain
 	}
-	site, err := conductor.SiteOf(provider, providers.Deployment{Name: cfg.Global.Name, Scale: cfg.Global.Scale, Section: cfg.Section(cfg.Provider)})
+	environment, err := conductor.EnvironmentOf(provider, providers.Deployment{Name: cfg.Global.Name, Scale: cfg.Global.Scale, Section: cfg.Section(cfg.Provider)})
 	if err != nil {
 		return nil, err
 	}
 	out := map[string][]string{}
 	for _, w := range Workflows() {
-		nodes, err := conductor.Nodes(w, contract.Inputs{Config: cfg, Release: known, Site: site})
+		nodes, err := conductor.Nodes(w, contract.Inputs{Config: cfg, Release: known, Environment: environment})
 		if err != nil {
 			return nil, err
 		}

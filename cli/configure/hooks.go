@@ -75,7 +75,7 @@ func (a *hooks) afterWrite(ctx context.Context, cfg *config.Config) error {
 
 // with calls do if cfg has hooks before or after configuring; otherwise it returns without.
 func (a *hooks) with(ctx context.Context, cfg *config.Config, before bool, without error, do func(*conductor.Conductor) error) error {
-	if cfg == nil || !slices.ContainsFunc(cfg.HooksOf(config.Configure), func(h config.Hook) bool { _, is := h.Place(); return is == before }) {
+	if cfg == nil || !slices.ContainsFunc(cfg.HooksOf(config.Configure), func(h config.Hook) bool { _, is := h.Target(); return is == before }) {
 		return without
 	}
 	pins, err := a.c.images.Pins(cfg)

@@ -69,11 +69,16 @@ const maxText = 64 << 10
 
 // fill fills a template in, which may have loops without end.
 func fill(t *template.Template, data any) (string, error) {
-	return bounded.Work(context.Background(), moments(), func() (string, error) {
+	return limited(moments(), func() (string, error) {
 		out := short{}
 		err := t.Execute(&out, data)
 		return out.b.String(), err
 	})
+}
+
+// limited does work that ends with its limits, whatever its caller waits for.
+func limited[T any](most bounded.Limits, do func() (T, error)) (T, error) {
+	return bounded.Work(context.Background(), most, do) //nolint:forbidigo // the limits end it
 }
 
 // moments are the limits of work that is done in no time, unless somebody wants it to take long.

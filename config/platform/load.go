@@ -1,7 +1,6 @@
 package platform
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -65,7 +64,7 @@ func Load(fsys fs.FS) (*Release, error) {
 	v := validator{r: r, fsys: fsys}
 	most := bounded.Usual()
 	most.Time = checkTime
-	problems, err = bounded.Work(context.Background(), most, func() ([]Problem, error) { return r.read(problems, &v), nil })
+	problems, err = limited(most, func() ([]Problem, error) { return r.read(problems, &v), nil })
 	if err != nil {
 		return nil, invalid([]Problem{{Got: "what cannot be read (" + err.Error() + ")", Want: "a release whose check ends"}})
 	}

@@ -2,7 +2,6 @@ package platform
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,7 +40,7 @@ func compile(fsys fs.FS, file string) (*jsonschema.Schema, []byte, error) {
 	if err := c.AddResource(schemaURL, doc); err != nil {
 		return nil, nil, err
 	}
-	compiled, err := bounded.Work(context.Background(), moments(), func() (*jsonschema.Schema, error) { return c.Compile(schemaURL) })
+	compiled, err := limited(moments(), func() (*jsonschema.Schema, error) { return c.Compile(schemaURL) })
 	return compiled, text, schemaFault(err)
 }
 
@@ -95,7 +94,7 @@ func (r *Release) SettingsProblems(settings json.RawMessage) ([]Problem, error) 
 	if err != nil {
 		return nil, err
 	}
-	_, err = bounded.Work(context.Background(), moments(), func() (any, error) { return nil, r.schema.Validate(doc) })
+	_, err = limited(moments(), func() (any, error) { return nil, r.schema.Validate(doc) })
 	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {
 		return nil, err

@@ -126,7 +126,7 @@ func (f *forwarder) document(ctx context.Context, d forwarded) ([]byte, error) {
 	if d.index {
 		kind = "blobs"
 	}
-	response, err := f.ask(ctx, http.MethodGet, d.path, kind+"/"+d.digest.String(), http.Header{"Accept": {
+	response, err := f.request(ctx, http.MethodGet, d.path, kind+"/"+d.digest.String(), http.Header{"Accept": {
 		ocispec.MediaTypeImageManifest, "application/vnd.docker.distribution.manifest.v2+json",
 	}})
 	if err != nil {
@@ -179,7 +179,7 @@ func (f *forwarder) pass(w http.ResponseWriter, r *http.Request, path, kind, ref
 	for _, name := range headers {
 		header[name] = r.Header[name]
 	}
-	response, err := f.ask(r.Context(), r.Method, path, kind+"/"+ref, header)
+	response, err := f.request(r.Context(), r.Method, path, kind+"/"+ref, header)
 	if err != nil {
 		return err
 	}
@@ -219,8 +219,8 @@ func fail(w http.ResponseWriter, err error) {
 
 var errNotThere = errors.New("the mirror does not have it")
 
-// ask sends a request to a repository of the mirror. An answer that is no success is an error.
-func (f *forwarder) ask(ctx context.Context, method, path, what string, header http.Header) (*http.Response, error) {
+// request sends a request to a repository of the mirror. An answer that is no success is an error.
+func (f *forwarder) request(ctx context.Context, method, path, what string, header http.Header) (*http.Response, error) {
 	client, err := f.connect(ctx, path)
 	if err != nil {
 		return nil, err
@@ -254,7 +254,7 @@ func (f *forwarder) connect(ctx context.Context, path string) (*http.Client, err
 	if known != nil {
 		return known, nil
 	}
-	var with http.RoundTripper = f.transport
+	with := f.transport
 	if strings.HasPrefix(f.base, "https:") {
 		with = onlyTLS{f.transport}
 	}

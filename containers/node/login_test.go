@@ -187,11 +187,11 @@ func TestAnAccountStaysWithTLS(t *testing.T) {
 	f, err := newForwarder(server.URL, &authn.Basic{Username: "x", Password: "y"}, nil)
 	require.NoError(t, err)
 	f.transport = server.Client().Transport
-	_, err = f.ask(t.Context(), http.MethodGet, "redis", "blobs/x", http.Header{})
+	_, err = f.request(t.Context(), http.MethodGet, "redis", "blobs/x", http.Header{})
 	require.ErrorContains(t, err, "not allowed for a secure registry")
 	require.False(t, asked)
 	challenge = ""
-	response, err := f.ask(t.Context(), http.MethodGet, "redis", "blobs/x", http.Header{})
+	response, err := f.request(t.Context(), http.MethodGet, "redis", "blobs/x", http.Header{})
 	require.NoError(t, err)
 	require.NoError(t, response.Body.Close())
 	require.True(t, asked)

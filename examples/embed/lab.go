@@ -43,7 +43,7 @@ func (p Provider) Cluster(d providers.Deployment) (providers.Cluster, error) {
 	d.Section = nil // provider local does not know ours
 	c, err := p.Provider.Cluster(d)
 	if err == nil {
-		c.Node.Ports = []int{s.Port}
+		c.Local.Ports = []int{s.Port}
 	}
 	return c, err
 }

@@ -46,11 +46,11 @@ func (Provider) Settings() any { return defaults() }
 
 func defaults() Settings { return Settings{CIDR: "10.250.0.0/16"} }
 
-// Place names the region of the cluster that is made.
-func (Provider) Place(d providers.Deployment) providers.Place {
+// Location names the region of the cluster that is made.
+func (Provider) Location(d providers.Deployment) providers.Location {
 	s := defaults()
 	_ = config.Decode(d.Section, &s) // it has been checked
-	return providers.Place{Cluster: "the EKS cluster " + d.Name, Region: s.Region}
+	return providers.Location{Cluster: "the EKS cluster " + d.Name, Region: s.Region}
 }
 
 // Validate checks the section: see Settings.

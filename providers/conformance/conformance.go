@@ -91,18 +91,18 @@ func checkCluster(t *testing.T, c providers.Cluster) {
 			require.NoError(t, manifest.Execute(io.Discard, c.Addons.Values))
 		}
 	}
-	if c.Access != nil {
-		require.Nil(t, c.Node, "an existing cluster is not a service of Slipway")
-		require.True(t, c.Access.Kubeconfig.Valid(), "the reference to the kubeconfig")
+	if c.External != nil {
+		require.Nil(t, c.Local, "an existing cluster is not a service of Slipway")
+		require.True(t, c.External.Kubeconfig.Valid(), "the reference to the kubeconfig")
 	}
-	if c.Node == nil {
+	if c.Local == nil {
 		return
 	}
-	require.True(t, c.Node.APIPort > 0 && c.Node.APIPort < 65536, "%d is a TCP port", c.Node.APIPort)
-	for i, port := range c.Node.Ports {
+	require.True(t, c.Local.APIPort > 0 && c.Local.APIPort < 65536, "%d is a TCP port", c.Local.APIPort)
+	for i, port := range c.Local.Ports {
 		require.True(t, port > 0 && port < 65536, "%d is a TCP port", port)
-		require.NotContains(t, []int{6443, 6444, c.Node.APIPort}, port, "the API's and the node's own")
-		require.NotContains(t, c.Node.Ports[:i], port, "a port is named once")
+		require.NotContains(t, []int{6443, 6444, c.Local.APIPort}, port, "the API's and the node's own")
+		require.NotContains(t, c.Local.Ports[:i], port, "a port is named once")
 	}
 }
 

@@ -61,18 +61,18 @@ func settings(section json.RawMessage) (Settings, []config.Problem) {
 // Cluster says how the cluster is reached.
 func (Provider) Cluster(d providers.Deployment) (providers.Cluster, error) {
 	s, _ := settings(d.Section)
-	access := providers.Access{Kubeconfig: s.Kubeconfig, Context: s.Context, StorageClass: s.StorageClass, Registry: s.Registry}
-	return providers.Cluster{Access: &access}, nil
+	access := providers.ExternalCluster{Kubeconfig: s.Kubeconfig, Context: s.Context, StorageClass: s.StorageClass, Registry: s.Registry}
+	return providers.Cluster{External: &access}, nil
 }
 
-// Place names the context and where the kubeconfig is.
-func (Provider) Place(d providers.Deployment) providers.Place {
+// Location names the context and where the kubeconfig is.
+func (Provider) Location(d providers.Deployment) providers.Location {
 	s, _ := settings(d.Section)
 	context := "the current context"
 	if s.Context != "" {
 		context = "context " + s.Context
 	}
-	return providers.Place{Cluster: context + " of " + string(s.Kubeconfig)}
+	return providers.Location{Cluster: context + " of " + string(s.Kubeconfig)}
 }
 
 // Terraform returns the root in terraform/, which touches nothing. What the cluster is like

@@ -38,5 +38,5 @@ func TestAccess(t *testing.T) {
 	d := providers.Deployment{Section: json.RawMessage(`{"kubeconfig": "file:x", "context": "c", "storageClass": "fast", "registry": "r/s"}`)}
 	cluster, err := existing.Provider{}.Cluster(d)
 	require.NoError(t, err)
-	require.Equal(t, providers.Cluster{Access: &providers.Access{Kubeconfig: "file:x", Context: "c", StorageClass: "fast", Registry: "r/s"}}, cluster)
+	require.Equal(t, providers.Cluster{External: &providers.ExternalCluster{Kubeconfig: "file:x", Context: "c", StorageClass: "fast", Registry: "r/s"}}, cluster)
 }

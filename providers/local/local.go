@@ -46,9 +46,9 @@ var addonFiles embed.FS
 // Provider is the provider. The zero value is ready to use.
 type Provider struct{}
 
-// Place says that there is no cluster but Slipway's own.
-func (Provider) Place(d providers.Deployment) providers.Place {
-	return providers.Place{Cluster: "a Kubernetes of its own, " + d.Name + ", on the machine of the Dagger engine"}
+// Location says that there is no cluster but Slipway's own.
+func (Provider) Location(d providers.Deployment) providers.Location {
+	return providers.Location{Cluster: "a Kubernetes of its own, " + d.Name + ", on the machine of the Dagger engine"}
 }
 
 // Settings is this provider's section of the config.
@@ -145,9 +145,9 @@ func (Provider) Describe(s *config.Section) {
 
 // Cluster is a node that Slipway runs, and what it lacks.
 func (p Provider) Cluster(d providers.Deployment) (providers.Cluster, error) {
-	node := p.Node(d)
+	cluster := p.Local(d)
 	addons, err := p.Addons()
-	return providers.Cluster{Requirements: p.Requirements(d), Node: &node, Addons: &addons}, err
+	return providers.Cluster{Requirements: p.Requirements(d), Local: &cluster, Addons: &addons}, err
 }
 
 // Requirements returns what the node requires of the machine.
@@ -159,13 +159,13 @@ func (Provider) Requirements(d providers.Deployment) providers.Requirements {
 	}
 }
 
-// Node describes the node's service.
-func (Provider) Node(d providers.Deployment) providers.NodeSpec {
+// Local describes the cluster that Slipway runs.
+func (Provider) Local(d providers.Deployment) providers.LocalCluster {
 	s, _ := settings(d.Section)
-	return providers.NodeSpec{Bind: s.bind(), Ports: s.Ports, APIPort: s.apiPort(), Mirror: s.RegistryMirror}
+	return providers.LocalCluster{Bind: s.bind(), Ports: s.Ports, APIPort: s.apiPort(), Mirror: s.RegistryMirror}
 }
 
-// Addons returns the name service and the storage provisioner.
+// Addons returns the cluster DNS and the storage provisioner.
 func (Provider) Addons() (providers.Addons, error) {
 	out := providers.Addons{
 		Manifests: map[string]string{},

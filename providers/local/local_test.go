@@ -31,12 +31,12 @@ func TestEveryProblemIsReported(t *testing.T) {
 }
 
 func TestNodePublishesTheConfiguredPorts(t *testing.T) {
-	spec := local.Provider{}.Node(providers.Deployment{Section: json.RawMessage(`{"ports": [443], "registryMirror": "https://r"}`)})
-	require.Equal(t, providers.NodeSpec{Bind: "127.0.0.1", Ports: []int{443}, APIPort: 6443, Mirror: "https://r"}, spec)
+	spec := local.Provider{}.Local(providers.Deployment{Section: json.RawMessage(`{"ports": [443], "registryMirror": "https://r"}`)})
+	require.Equal(t, providers.LocalCluster{Bind: "127.0.0.1", Ports: []int{443}, APIPort: 6443, Mirror: "https://r"}, spec)
 	for bind, host := range map[string]string{"0.0.0.0": "127.0.0.1", "::": "127.0.0.1", "192.0.2.1": "192.0.2.1", "2001:db8::1": "2001:db8::1"} {
-		spec := local.Provider{}.Node(providers.Deployment{Section: json.RawMessage(`{"bind": "` + bind + `"}`)})
+		spec := local.Provider{}.Local(providers.Deployment{Section: json.RawMessage(`{"bind": "` + bind + `"}`)})
 		require.Equal(t, bind, spec.Bind)
 		require.Equal(t, host, spec.Host())
 	}
-	require.Equal(t, "127.0.0.1", providers.NodeSpec{}.Host())
+	require.Equal(t, "127.0.0.1", providers.LocalCluster{}.Host())
 }

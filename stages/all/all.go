@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/postorchestrator"
 	"github.com/slipway-sh/slipway/stages/preorchestrator"
 	"github.com/slipway-sh/slipway/stages/step"
-	"github.com/slipway-sh/slipway/stages/suites"
+	"github.com/slipway-sh/slipway/stages/tests"
 )
 
 // All are the steps, whose state is in a volume or in one of these stores.
@@ -27,7 +27,7 @@ func All(stores map[string]store.Opener) *step.Registry {
 	data.Register(&reg)
 	orchestrator.Register(&reg)
 	postorchestrator.Register(&reg)
-	suites.Register(&reg)
+	tests.Register(&reg)
 	diagnosis.Register(&reg)
 	// client-go logs every connection that it could not make; the steps retry and say
 	// themselves what they wait for.

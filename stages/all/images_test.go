@@ -99,7 +99,7 @@ phases:
 	require.NoError(t, err)
 	unknown := phases(r)
 	require.Len(t, unknown, 1)
-	require.Equal(t, "platform.yaml, line 9", unknown[0].Place())
+	require.Equal(t, "platform.yaml, line 9", unknown[0].Position())
 	require.EqualError(t, unknown[0].Err, "orchestrator/synch is no step of Slipway's own; did you mean orchestrator/sync?")
 	require.True(t, unknown[0].Wrong())
 	r.Data = []platform.Data{{Name: "rows"}}

@@ -21,13 +21,13 @@ const (
 )
 
 // addons is a component with an ApplicationSet, on a cluster with Argo CD.
-func addons(t *testing.T, more string, files map[string]string) *site {
+func addons(t *testing.T, more string, files map[string]string) *fixture {
 	t.Helper()
 	all := map[string]string{"sets.yaml": addonsYAML, "gitops/x.yaml": "a: 1", "argocd.yaml": pageYAML}
 	for name, text := range files {
 		all[name] = text
 	}
-	s := newSite(t, `
+	s := newFixture(t, `
   - {name: argocd, kind: manifests, path: argocd.yaml, namespace: shop, required: true}
   - {name: addons, kind: appset, path: sets.yaml, namespace: shop`+more+`}
 gitops: {engine: argocd}
@@ -50,7 +50,7 @@ func compare(o map[string]any) (asked bool) {
 }
 
 // application is what the set has made.
-func (s *site) application(t *testing.T, name, owner, health string) {
+func (s *fixture) application(t *testing.T, name, owner, health string) {
 	t.Helper()
 	s.api.Set(t, atApp+name, "{metadata: {name: "+name+", namespace: cd, ownerReferences: [{apiVersion: argoproj.io/v1alpha1, kind: ApplicationSet, name: addons, uid: "+owner+"}]}, "+
 		"status: {sync: {status: Synced, revision: abc}, health: {status: "+health+"}, reconciledAt: '2026-01-02T03:04:05Z'}}")
@@ -168,7 +168,7 @@ func TestFilesWithoutASet(t *testing.T) {
 
 // TestAnAppIsLookedForWhereArgoCDIs: its users may have one of that name elsewhere.
 func TestAnAppIsLookedForWhereArgoCDIs(t *testing.T) {
-	s := newSite(t, `
+	s := newFixture(t, `
   - {name: argocd, kind: manifests, path: argocd.yaml, namespace: shop, required: true}
   - {name: web, kind: app, path: gitops/web, namespace: default}
   - {name: seen, kind: gate, after: [web], ready: [{synced: web, deadline: 1s}]}

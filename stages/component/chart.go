@@ -46,7 +46,7 @@ func (i *installer) chart(ctx context.Context) ([]*unstructured.Unstructured, co
 	if err != nil {
 		return nil, out, err
 	}
-	defined, err := i.definitions(ctx, ch)
+	defined, err := i.crds(ctx, ch)
 	if err != nil {
 		return nil, out, err
 	}
@@ -196,7 +196,7 @@ func (i *installer) parts(ctx context.Context, text string) (helm.Rendered, erro
 		render.KeepLast(o)
 	}
 	for _, h := range parts.Hooks {
-		if err := i.client.Place(ctx, h.Objects, i.component.Namespace); err != nil {
+		if err := i.client.SetNamespace(ctx, h.Objects, i.component.Namespace); err != nil {
 			return parts, err
 		}
 		for _, o := range h.Objects {
@@ -239,16 +239,16 @@ func (i *installer) hooks(ctx context.Context, all []helm.Hook, event release.Ho
 	for _, h := range all {
 		for _, o := range h.Objects {
 			if h.On(event) {
-				i.client.Plan.Tell(contract.PlannedChange{Of: contract.PlanJobs, Action: contract.PlanRun, Name: kube.MemberOf(o).String(), Note: "a hook of the chart " + i.component.Name})
+				i.client.Plan.Note(contract.PlannedChange{Of: contract.PlanJobs, Action: contract.PlanRun, Name: kube.MemberOf(o).String(), Note: "a hook of the chart " + i.component.Name})
 			}
 		}
 	}
 	return nil
 }
 
-// definitions applies the chart's CustomResourceDefinitions, which Helm itself would only
+// crds applies the chart's CustomResourceDefinitions, which Helm itself would only
 // make and never change. It returns how many were made or changed.
-func (i *installer) definitions(ctx context.Context, ch *chart.Chart) (int, error) {
+func (i *installer) crds(ctx context.Context, ch *chart.Chart) (int, error) {
 	var objs []*unstructured.Unstructured
 	for _, file := range ch.CRDObjects() {
 		more, err := kube.DecodeRendered(file.File.Data)

@@ -28,8 +28,8 @@ const valuesRelease = `
     values: {images: {web: "{images.nginx}"}, host: "web.{domain}", size: "{settings.size}", from: release, nested: {b: release}}
 `
 
-// installer is that of a component of the site's release, without its step.
-func (s *site) installer(t *testing.T, in contract.ComponentInput) *installer {
+// installer is that of a component of the fixture's release, without its step.
+func (s *fixture) installer(t *testing.T, in contract.ComponentInput) *installer {
 	t.Helper()
 	r, err := platform.Load(os.DirFS(s.env.PlatformDir))
 	require.NoError(t, err)
@@ -72,7 +72,7 @@ func valuesOf(i *installer) (map[string]any, error) {
 // TestValuesOfAChart: the user's win over the release's, those over its files, and a later
 // file over an earlier one.
 func TestValuesOfAChart(t *testing.T) {
-	s := newSite(t, valuesRelease, valuesFiles())
+	s := newFixture(t, valuesRelease, valuesFiles())
 	values, err := valuesOf(s.installer(t, valuesInput()))
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{
@@ -91,7 +91,7 @@ func TestValuesOfAChart(t *testing.T) {
 }
 
 func TestValuesThatCannotBeFilledIn(t *testing.T) {
-	s := newSite(t, valuesRelease, valuesFiles())
+	s := newFixture(t, valuesRelease, valuesFiles())
 	for says, change := range map[string]func(*contract.ComponentInput){
 		"nothing is known for {settings.size}":   func(in *contract.ComponentInput) { delete(in.Fill, "settings.size") },
 		"open values/7.yaml: no such file":       func(in *contract.ComponentInput) { in.Fill["scale"] = "7" },
@@ -119,7 +119,7 @@ func TestValuesThatCannotBeFilledIn(t *testing.T) {
 
 // TestWhatAChartRendersToIsCompleted: Helm knows nothing of what the release says of pods.
 func TestWhatAChartRendersToIsCompleted(t *testing.T) {
-	s := newSite(t, valuesRelease, valuesFiles())
+	s := newFixture(t, valuesRelease, valuesFiles())
 	s.api.Set(t, "/api/v1/namespaces/shop/services/git", "spec: {clusterIP: 10.96.0.7}")
 	s.api.Set(t, "/api/v1/namespaces/shop/secrets/generated", "data: {password: YQ==}")
 	i := s.installer(t, valuesInput())
@@ -168,10 +168,10 @@ spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: "do
 	refused(t, err, contract.CodeUnusable, "metadata.name is missing")
 }
 
-// TestTheDefinitionsOfAChart are made and changed; Helm would only make them.
-func TestTheDefinitionsOfAChart(t *testing.T) {
+// TestTheCRDsOfAChart are made and changed; Helm would only make them.
+func TestTheCRDsOfAChart(t *testing.T) {
 	const at = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com"
-	s := newSite(t, valuesRelease, valuesFiles())
+	s := newFixture(t, valuesRelease, valuesFiles())
 	s.api.Controller = func(_ string, o map[string]any) {
 		o["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Established", "status": "True"}}}
 	}
@@ -182,7 +182,7 @@ func TestTheDefinitionsOfAChart(t *testing.T) {
 	i := s.installer(t, valuesInput())
 	p, client := plan.Verify("web"), i.client
 	i.client = planned(t, client, p)
-	_, err := i.definitions(t.Context(), of("v1"))
+	_, err := i.crds(t.Context(), of("v1"))
 	require.NoError(t, err)
 	require.ErrorIs(t, p.Err(), plan.ErrChange)
 	i.client = client
@@ -190,15 +190,15 @@ func TestTheDefinitionsOfAChart(t *testing.T) {
 		version string
 		altered int
 	}{{"v1", 1}, {"v1", 0}, {"v2", 1}} {
-		altered, err := i.definitions(t.Context(), of(c.version))
+		altered, err := i.crds(t.Context(), of(c.version))
 		require.NoError(t, err)
 		require.Equal(t, c.altered, altered, n)
 	}
 	require.Equal(t, []any{map[string]any{"name": "v2"}}, s.at(at, "spec", "versions"))
 	require.Equal(t, "demo", s.at(at, "metadata", "labels", kube.DeploymentLabel))
-	none, err := i.definitions(t.Context(), &chart.Chart{Metadata: &chart.Metadata{Name: "web"}})
+	none, err := i.crds(t.Context(), &chart.Chart{Metadata: &chart.Metadata{Name: "web"}})
 	require.NoError(t, err)
 	require.Zero(t, none)
-	_, err = i.definitions(t.Context(), &chart.Chart{Metadata: &chart.Metadata{Name: "web"}, Files: []*chart.File{{Name: "crds/x.yaml", Data: []byte("kind: X")}}})
+	_, err = i.crds(t.Context(), &chart.Chart{Metadata: &chart.Metadata{Name: "web"}, Files: []*chart.File{{Name: "crds/x.yaml", Data: []byte("kind: X")}}})
 	refused(t, err, contract.CodeUnusable, "render the chart web: decode ")
 }

@@ -30,7 +30,7 @@ import (
 // Register adds the code of the steps of components to r.
 func Register(r *step.Registry) {
 	step.Register(r, contract.ComponentStep(), step.Repeatable(run))
-	step.Register(r, contract.AdoptionStep(), step.Repeatable(adopt))
+	step.Register(r, contract.HandoverStep(), step.Repeatable(adopt))
 }
 
 type installer struct {
@@ -171,7 +171,7 @@ func (i *installer) badManifests(err error) error {
 // prepare completes objects: their namespaces, labels, the references of images, what the
 // pods resolve, and an annotation for the configuration that pods read when they start.
 func (i *installer) prepare(ctx context.Context, objs []*unstructured.Unstructured, own map[string]string) error {
-	if err := i.client.Place(ctx, objs, i.component.Namespace); err != nil {
+	if err := i.client.SetNamespace(ctx, objs, i.component.Namespace); err != nil {
 		return err
 	}
 	for _, o := range objs {
@@ -223,11 +223,11 @@ func (i *installer) gates(ctx context.Context) ([]string, error) {
 	}
 	waiting := "waiting for " + strings.Join(names, ", ")
 	i.env.Progress("%s", waiting)
-	i.tell(ctx, contract.Waiting, ": "+waiting)
+	i.report(ctx, contract.Waiting, ": "+waiting)
 	i.client.OnWait = func(what string, since, until time.Time, seen string, over bool) {
 		i.env.Waits(what, since, until, seen, over)
 		if !over {
-			i.tell(ctx, contract.Waiting, fmt.Sprintf(": waiting for %s since %s, until %s: %s", what, clock(since), clock(until), seen))
+			i.report(ctx, contract.Waiting, fmt.Sprintf(": waiting for %s since %s, until %s: %s", what, clock(since), clock(until), seen))
 		}
 	}
 	var wg sync.WaitGroup
@@ -237,7 +237,7 @@ func (i *installer) gates(ctx context.Context) ([]string, error) {
 	wg.Wait()
 	err := errors.Join(errs...)
 	if err == nil {
-		i.tell(ctx, contract.InProgress, " is ready")
+		i.report(ctx, contract.InProgress, " is ready")
 	}
 	return names, err
 }
@@ -249,7 +249,7 @@ func (i *installer) engine() string {
 	return ""
 }
 
-func (i *installer) tell(ctx context.Context, s contract.Progress, message string) {
+func (i *installer) report(ctx context.Context, s contract.Progress, message string) {
 	i.client.WriteProgress(ctx, i.env.Logger, i.env.Deployment, i.env.Run, s, "component "+i.component.Name+message)
 }
 

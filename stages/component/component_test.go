@@ -22,18 +22,18 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// site is a cluster whose controllers do at once what is wanted, and the environment of a
+// fixture is a cluster whose controllers do at once what is wanted, and the environment of a
 // step with a platform release.
-type site struct {
+type fixture struct {
 	api   *kubetest.API
 	env   *step.Env
 	shown bytes.Buffer
 }
 
-// newSite has a release with these components, "- name: …", and files.
-func newSite(t *testing.T, components string, files map[string]string) *site {
+// newFixture has a release with these components, "- name: …", and files.
+func newFixture(t *testing.T, components string, files map[string]string) *fixture {
 	t.Helper()
-	s := &site{api: kubetest.Serve(t)}
+	s := &fixture{api: kubetest.Serve(t)}
 	s.api.Controller = func(path string, o map[string]any) {
 		switch {
 		case strings.Contains(path, "/deployments/"):
@@ -53,7 +53,7 @@ func newSite(t *testing.T, components string, files map[string]string) *site {
 }
 
 // release replaces the platform release. Below "bundle/" are files of the bundle's manifests.
-func (s *site) release(t *testing.T, components string, files map[string]string) {
+func (s *fixture) release(t *testing.T, components string, files map[string]string) {
 	t.Helper()
 	for _, dir := range []string{s.env.PlatformDir, s.env.BundleDir} {
 		require.NoError(t, os.RemoveAll(dir))
@@ -84,12 +84,12 @@ components:
 }
 
 // install runs the step of a component.
-func (s *site) install(ctx context.Context, in contract.ComponentInput) (contract.Component, error) {
+func (s *fixture) install(ctx context.Context, in contract.ComponentInput) (contract.Component, error) {
 	return run(ctx, s.env, in)
 }
 
 // verify has an earlier result verified.
-func (s *site) verify(ctx context.Context, in contract.ComponentInput) (contract.Component, error) {
+func (s *fixture) verify(ctx context.Context, in contract.ComponentInput) (contract.Component, error) {
 	return step.Unchanged(run)(ctx, s.env, in)
 }
 
@@ -97,12 +97,12 @@ func (s *site) verify(ctx context.Context, in contract.ComponentInput) (contract
 const atStatus = "/api/v1/namespaces/slipway-system/configmaps/slipway-status"
 
 // writes are those that have changed something but how far the install is.
-func (s *site) writes() []string {
+func (s *fixture) writes() []string {
 	return slices.DeleteFunc(s.api.Writes(), func(w string) bool { return strings.HasSuffix(w, atStatus) })
 }
 
 // held fails the test unless the step would change nothing.
-func (s *site) held(t *testing.T, in contract.ComponentInput) {
+func (s *fixture) held(t *testing.T, in contract.ComponentInput) {
 	t.Helper()
 	before, shown := len(s.writes()), s.api.Get(atStatus)
 	_, err := s.verify(t.Context(), in)
@@ -115,7 +115,7 @@ func (s *site) held(t *testing.T, in contract.ComponentInput) {
 }
 
 // listed are the objects in the list of a component.
-func (s *site) listed(t *testing.T, component string) []string {
+func (s *fixture) listed(t *testing.T, component string) []string {
 	t.Helper()
 	c, err := kube.Connect(s.env.Kubeconfig, nil)
 	require.NoError(t, err)
@@ -129,7 +129,7 @@ func (s *site) listed(t *testing.T, component string) []string {
 }
 
 // at is a field of an object in the cluster.
-func (s *site) at(path string, fields ...string) any {
+func (s *fixture) at(path string, fields ...string) any {
 	var v any = s.api.Get(path)
 	for _, f := range fields {
 		m, _ := v.(map[string]any)
@@ -161,10 +161,10 @@ func webInput() contract.ComponentInput {
 // which maps references, as the release names it.
 func TestReferencesAreRewrittenWhereTheClusterDoesNotMapThem(t *testing.T) {
 	const release = "\n  - {name: web, kind: manifests, path: web, namespace: shop, images: [\"nginx:1\"]}\n"
-	image := func(s *site) any {
+	image := func(s *fixture) any {
 		return s.at(atWeb, "spec", "template", "spec", "containers").([]any)[0].(map[string]any)["image"]
 	}
-	s := newSite(t, release, map[string]string{"web/web.yaml": webYAML})
+	s := newFixture(t, release, map[string]string{"web/web.yaml": webYAML})
 	in := contract.ComponentInput{Component: "web"}
 	_, err := s.install(t.Context(), in)
 	require.NoError(t, err)
@@ -191,7 +191,7 @@ func TestReferencesAreRewrittenWhereTheClusterDoesNotMapThem(t *testing.T) {
 }
 
 func TestFilesAreInstalledAndTheirGatesAwaited(t *testing.T) {
-	s := newSite(t, webRelease, map[string]string{"web/web.yaml": webYAML, "web/page.yaml": pageYAML})
+	s := newFixture(t, webRelease, map[string]string{"web/web.yaml": webYAML, "web/page.yaml": pageYAML})
 	out, err := s.install(t.Context(), webInput())
 	require.NoError(t, err)
 	require.Equal(t, contract.Component{
@@ -238,7 +238,7 @@ func TestFilesAreInstalledAndTheirGatesAwaited(t *testing.T) {
 func TestWhatIsMadeBesidesComponentsStays(t *testing.T) {
 	const atSettings = "/api/v1/namespaces/shop/configmaps/settings"
 	settings := strings.Replace(pageYAML, "name: page", "name: settings", 1)
-	s := newSite(t, webRelease, map[string]string{"web/web.yaml": webYAML, "web/settings.yaml": settings})
+	s := newFixture(t, webRelease, map[string]string{"web/web.yaml": webYAML, "web/settings.yaml": settings})
 	_, err := s.install(t.Context(), webInput())
 	require.NoError(t, err)
 	require.NotNil(t, s.api.Get(atSettings))
@@ -257,7 +257,7 @@ func TestWhatAnotherOwnerHasStays(t *testing.T) {
 	)
 	components := webRelease + "  - {name: page, kind: manifests, path: page.yaml, namespace: shop}\n"
 	files := map[string]string{"web/web.yaml": webYAML, "web/page.yaml": pageYAML + role, "page.yaml": pageYAML + role}
-	s := newSite(t, components, files)
+	s := newFixture(t, components, files)
 	s.api.Define("argoproj.io/v1alpha1", "Application", true)
 	s.api.Define("rbac.authorization.k8s.io/v1", "ClusterRole", false)
 	_, err := s.install(t.Context(), webInput())
@@ -285,7 +285,7 @@ func TestWhatAnotherOwnerHasStays(t *testing.T) {
 }
 
 func TestTheBundlesObjectsArePatchedByTheRelease(t *testing.T) {
-	s := newSite(t, "  - {name: web, kind: manifests, bundle: product, path: patches, namespace: shop, images: [nginx]}\n", map[string]string{
+	s := newFixture(t, "  - {name: web, kind: manifests, bundle: product, path: patches, namespace: shop, images: [nginx]}\n", map[string]string{
 		"bundle/product/install.yaml": webYAML + "---\n" + pageYAML,
 		"patches/a.yaml":              "{apiVersion: v1, kind: ConfigMap, metadata: {name: page}, data: {index: ours}}\n",
 	})
@@ -297,7 +297,7 @@ func TestTheBundlesObjectsArePatchedByTheRelease(t *testing.T) {
 }
 
 func TestWhatCannotBeInstalled(t *testing.T) {
-	s := newSite(t, `
+	s := newFixture(t, `
   - {name: web, kind: manifests, path: web, namespace: shop, images: [nginx]}
   - {name: broken, kind: manifests, path: broken, namespace: shop}
   - {name: empty, kind: manifests, path: empty.yaml, namespace: shop}

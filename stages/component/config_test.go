@@ -174,7 +174,7 @@ func TestANoteThatCannotBeMade(t *testing.T) {
 // TestANewPasswordStartsThePodsOfAComponent: the whole step.
 func TestANewPasswordStartsThePodsOfAComponent(t *testing.T) {
 	const atGenerated = "/api/v1/namespaces/shop/secrets/generated"
-	s := newSite(t, "  - {name: web, kind: manifests, path: web.yaml, namespace: shop}\n", map[string]string{"web.yaml": reading("secret: {secretName: generated}")})
+	s := newFixture(t, "  - {name: web, kind: manifests, path: web.yaml, namespace: shop}\n", map[string]string{"web.yaml": reading("secret: {secretName: generated}")})
 	s.api.Set(t, atGenerated, "data: {password: YQ==}")
 	in := contract.ComponentInput{Component: "web"}
 	note := func() any {
@@ -194,7 +194,7 @@ func TestANewPasswordStartsThePodsOfAComponent(t *testing.T) {
 }
 
 func TestPodsResolveHostsToServices(t *testing.T) {
-	s := newSite(t, "  - {name: web, kind: manifests, path: web.yaml, namespace: shop, hosts: {\"git.{domain}\": shop/git}}\n", map[string]string{"web.yaml": webYAML})
+	s := newFixture(t, "  - {name: web, kind: manifests, path: web.yaml, namespace: shop, hosts: {\"git.{domain}\": shop/git}}\n", map[string]string{"web.yaml": webYAML})
 	in := contract.ComponentInput{Component: "web", Hosts: map[string]string{"git.example.org": "shop/git"}}
 	const atGit = "/api/v1/namespaces/shop/services/git"
 	s.api.Set(t, atGit, "spec: {clusterIP: None}")

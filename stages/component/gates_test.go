@@ -17,7 +17,7 @@ import (
 
 // TestAGateInstallsNothing and waits for all of its gates at the same time.
 func TestAGateInstallsNothing(t *testing.T) {
-	s := newSite(t, `
+	s := newFixture(t, `
   - name: ready
     kind: gate
     ready:
@@ -47,7 +47,7 @@ func TestAGateInstallsNothing(t *testing.T) {
 
 // TestWhoLooksAtTheClusterSeesWhatIsWaitedFor without having Slipway.
 func TestWhoLooksAtTheClusterSeesWhatIsWaitedFor(t *testing.T) {
-	s := newSite(t, "  - {name: ready, kind: gate, ready: [{job: shop/seed, deadline: 2s}]}\n", nil)
+	s := newFixture(t, "  - {name: ready, kind: gate, ready: [{job: shop/seed, deadline: 2s}]}\n", nil)
 	var seen []string
 	s.api.Controller = func(path string, o map[string]any) {
 		if path == atStatus {
@@ -68,7 +68,7 @@ func TestWhoLooksAtTheClusterSeesWhatIsWaitedFor(t *testing.T) {
 
 // TestWhatIsWaitedForIsNoted with what was seen last, for as long as it is.
 func TestWhatIsWaitedForIsNoted(t *testing.T) {
-	s := newSite(t, "  - {name: ready, kind: gate, ready: [{job: shop/seed, deadline: 3s}]}\n", nil)
+	s := newFixture(t, "  - {name: ready, kind: gate, ready: [{job: shop/seed, deadline: 3s}]}\n", nil)
 	s.api.Set(t, "/apis/batch/v1/namespaces/shop/jobs/seed", "status: {active: 1}")
 	file := filepath.Join(s.env.StateDir, "runs", "r1", "steps", "orchestrator.test", contract.WaitsFile)
 	ended := make(chan error, 1)

@@ -29,7 +29,7 @@ const (
 // the same chart, now in the tree, with the same values. Slipway's list of it goes, so that it has
 // one owner. Then and in every later run it waits until the Application is Synced and Healthy, and
 // the component's gates are open.
-func adopt(ctx context.Context, env *step.Env, in contract.AdoptionInput) (contract.Component, error) {
+func adopt(ctx context.Context, env *step.Env, in contract.HandoverInput) (contract.Component, error) {
 	i, err := open(ctx, env, in.ComponentInput)
 	if err != nil {
 		return contract.Component{}, err
@@ -147,7 +147,7 @@ func copied(values map[string]any) (out map[string]any, err error) {
 
 // synced waits until the Application is Synced and Healthy at the commit that was pushed or, in a
 // repository of the user's, at the commit that Argo CD finds.
-func (i *installer) synced(ctx context.Context, in contract.AdoptionInput) error {
+func (i *installer) synced(ctx context.Context, in contract.HandoverInput) error {
 	deadline := time.Duration(in.Deadline) * time.Second
 	if deadline <= 0 {
 		deadline = adoptionDeadline

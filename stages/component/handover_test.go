@@ -36,9 +36,9 @@ func esoFiles() map[string]string {
 
 // eso is a cluster with a component that Slipway has installed and Argo CD is to have. Its
 // controller brings an Application to health as they ask.
-func eso(t *testing.T, engine string, health string) *site {
+func eso(t *testing.T, engine string, health string) *fixture {
 	t.Helper()
-	s := newSite(t, `
+	s := newFixture(t, `
   - {name: argocd, kind: manifests, path: argocd.yaml, namespace: shop, required: true}
   - {name: eso, kind: adopted, path: gitops/eso, namespace: shop, required: true, values: {replicas: "{settings.replicas}", host: "eso.{domain}"}, ready: [{rollout: apps/v1/Deployment shop/eso}]}
 gitops: {engine: `+engine+`}
@@ -65,15 +65,15 @@ gitops: {engine: `+engine+`}
 	return s
 }
 
-func operatorInput() contract.AdoptionInput {
-	return contract.AdoptionInput{
+func operatorInput() contract.HandoverInput {
+	return contract.HandoverInput{
 		ComponentInput: contract.ComponentInput{Component: "eso", Fill: map[string]any{"settings.replicas": 2, "domain": "example.org"}, Values: json.RawMessage(`{"host":"own"}`)},
 		Tree:           contract.Tree{Namespace: "shop", Repository: "https://git/slipway/platform.git", Target: "main", Path: "tree", Revision: "abc"},
 	}
 }
 
 // listESO is what the first install wrote down.
-func (s *site) listESO(t *testing.T) {
+func (s *fixture) listESO(t *testing.T) {
 	t.Helper()
 	require.NoError(t, s.installer(t, operatorInput().ComponentInput).client.KeepMembers(t.Context(), "demo", kube.ObjectsOf("eso"), nil))
 	require.NotNil(t, s.api.Get(atList))
@@ -203,7 +203,7 @@ spec: {template: {spec: {containers: [{name: a, image: "docker.io/library/nginx:
 	ch, _, err := i.loadChart(t.Context())
 	require.NoError(t, err)
 	s.api.Set(t, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/stores.example.com", "status: {conditions: [{type: Established, status: 'True'}]}")
-	_, err = i.definitions(t.Context(), ch)
+	_, err = i.crds(t.Context(), ch)
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{kube.DeploymentLabel: "demo"}, s.at("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/stores.example.com", "metadata", "labels"))
 }

@@ -23,10 +23,10 @@ const (
 	atMigrate  = "/apis/batch/v1/namespaces/shop/jobs/migrate"
 )
 
-// git is a site with a chart that has these templates.
-func git(t *testing.T, templates ...string) *site {
+// git is a fixture with a chart that has these templates.
+func git(t *testing.T, templates ...string) *fixture {
 	t.Helper()
-	return newSite(t, gitRelease, gitFiles(templates...))
+	return newFixture(t, gitRelease, gitFiles(templates...))
 }
 
 func gitFiles(templates ...string) map[string]string {
@@ -34,7 +34,7 @@ func gitFiles(templates ...string) map[string]string {
 }
 
 // git installs the chart, and returns how many objects that has changed.
-func (s *site) git(t *testing.T) int {
+func (s *fixture) git(t *testing.T) int {
 	t.Helper()
 	out, err := s.install(t.Context(), gitInput())
 	require.NoError(t, err)
@@ -53,7 +53,7 @@ func hook(name, event, more string) string {
 }
 
 // made are the names of the Jobs that were made, in their order.
-func (s *site) jobsMade() (out []string) {
+func (s *fixture) jobsMade() (out []string) {
 	for _, w := range s.api.Writes() {
 		if name, is := strings.CutPrefix(w, "PATCH /apis/batch/v1/namespaces/shop/jobs/"); is {
 			out = append(out, name)

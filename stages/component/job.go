@@ -89,7 +89,7 @@ func (i *installer) othersJobs(ctx context.Context) ([]kube.Member, error) {
 		}
 		objs, err := render.Manifests(ctx, i.release.Files(), os.DirFS(filepath.Join(i.env.BundleDir, "manifests")), c)
 		if err == nil {
-			err = i.client.Place(ctx, objs, c.Namespace)
+			err = i.client.SetNamespace(ctx, objs, c.Namespace)
 		}
 		if err != nil {
 			return nil, err
@@ -238,6 +238,6 @@ func (i *installer) planJob(o *unstructured.Unstructured, live *batchv1.Job, the
 		}
 	}
 	i.client.Plan.Change("carry out %s", kube.MemberOf(o))
-	i.client.Plan.Tell(contract.PlannedChange{Of: contract.PlanJobs, Action: contract.PlanRun, Name: kube.MemberOf(o).String(), Note: why})
+	i.client.Plan.Note(contract.PlannedChange{Of: contract.PlanJobs, Action: contract.PlanRun, Name: kube.MemberOf(o).String(), Note: why})
 	return true
 }

@@ -32,7 +32,7 @@ func seeds(words, data string) map[string]string {
 func seedInput() contract.ComponentInput { return contract.ComponentInput{Component: "seed"} }
 
 // made counts how often the Job was made.
-func (s *site) made() int {
+func (s *fixture) made() int {
 	n := 0
 	for _, w := range s.api.Writes() {
 		if w == "PATCH "+atSeed {
@@ -43,7 +43,7 @@ func (s *site) made() int {
 }
 
 func TestAJobIsMadeOnce(t *testing.T) {
-	s := newSite(t, seedRelease, seeds("once", "a"))
+	s := newFixture(t, seedRelease, seeds("once", "a"))
 	_, err := s.verify(t.Context(), seedInput())
 	require.ErrorIs(t, err, plan.ErrChange)
 	require.Empty(t, s.api.Writes())
@@ -82,7 +82,7 @@ func TestAJobThatTheReleaseHasNoMoreIsDeleted(t *testing.T) {
 	}
 	files := seeds("once", "a")
 	files["jobs/old.yaml"], files["jobs/moved.yaml"] = named("old"), named("moved")
-	s := newSite(t, seedRelease, files)
+	s := newFixture(t, seedRelease, files)
 	completes := s.api.Controller
 	s.api.Controller = func(path string, o map[string]any) {
 		if completes(path, o); path == atOld {
@@ -114,7 +114,7 @@ func TestAJobThatTheReleaseHasNoMoreIsDeleted(t *testing.T) {
 
 // TestAJobThatCompletedUnnoticed: its run was killed before that was noted.
 func TestAJobThatCompletedUnnoticed(t *testing.T) {
-	s := newSite(t, seedRelease, seeds("once", "a"))
+	s := newFixture(t, seedRelease, seeds("once", "a"))
 	_, err := s.install(t.Context(), seedInput())
 	require.NoError(t, err)
 	s.api.Delete(atDone)
@@ -126,18 +126,18 @@ func TestAJobThatCompletedUnnoticed(t *testing.T) {
 }
 
 func TestAJobIsMadeAgainWhenItDoesSomethingElse(t *testing.T) {
-	for what, change := range map[string]func(t *testing.T, s *site){
-		"its command":   func(t *testing.T, s *site) { s.release(t, seedRelease, seeds("twice", "a")) },
-		"what it reads": func(t *testing.T, s *site) { s.release(t, seedRelease, seeds("once", "b")) },
-		"it has failed": func(t *testing.T, s *site) {
+	for what, change := range map[string]func(t *testing.T, s *fixture){
+		"its command":   func(t *testing.T, s *fixture) { s.release(t, seedRelease, seeds("twice", "a")) },
+		"what it reads": func(t *testing.T, s *fixture) { s.release(t, seedRelease, seeds("once", "b")) },
+		"it has failed": func(t *testing.T, s *fixture) {
 			s.api.Set(t, atSeed, "status: {conditions: [{type: Failed, status: 'True', reason: Evicted}]}")
 		},
-		"it is being deleted": func(t *testing.T, s *site) {
+		"it is being deleted": func(t *testing.T, s *fixture) {
 			s.api.Set(t, atSeed, "metadata: {deletionTimestamp: '2026-01-02T03:04:05Z'}")
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			s := newSite(t, seedRelease, seeds("once", "a"))
+			s := newFixture(t, seedRelease, seeds("once", "a"))
 			_, err := s.install(t.Context(), seedInput())
 			require.NoError(t, err)
 			first := s.at(atSeed, "metadata", "uid")
@@ -161,7 +161,7 @@ func TestAJobIsMadeAgainWhenItDoesSomethingElse(t *testing.T) {
 
 // TestAJobThatIsNotThereAnyMoreAndDoesSomethingElse is made.
 func TestAJobThatIsNotThereAnyMoreAndDoesSomethingElse(t *testing.T) {
-	s := newSite(t, seedRelease, seeds("once", "a"))
+	s := newFixture(t, seedRelease, seeds("once", "a"))
 	_, err := s.install(t.Context(), seedInput())
 	require.NoError(t, err)
 	s.api.Delete(atSeed)
@@ -173,7 +173,7 @@ func TestAJobThatIsNotThereAnyMoreAndDoesSomethingElse(t *testing.T) {
 }
 
 func TestAJobThatFails(t *testing.T) {
-	s := newSite(t, seedRelease, seeds("once", "a"))
+	s := newFixture(t, seedRelease, seeds("once", "a"))
 	completes := s.api.Controller
 	s.api.Controller = func(path string, o map[string]any) {
 		if path == atSeed {
@@ -207,7 +207,7 @@ status:
 // TestAJobWhosePodsAreGoneWhenItHasFailed: what they wrote is known still.
 func TestAJobWhosePodsAreGoneWhenItHasFailed(t *testing.T) {
 	const pod = "/api/v1/namespaces/shop/pods/seed-x"
-	s := newSite(t, seedRelease, seeds("once", "a"))
+	s := newFixture(t, seedRelease, seeds("once", "a"))
 	s.api.Controller = func(path string, o map[string]any) {
 		if path == atSeed {
 			o["status"] = map[string]any{"active": 1}
@@ -247,12 +247,12 @@ status: {conditions: [{type: Failed, status: "True", reason: BackoffLimitExceede
 
 // TestAJobThatIsGone before anybody has seen it complete ends the wait.
 func TestAJobThatIsGone(t *testing.T) {
-	for what, meanwhile := range map[string]func(s *site){
-		"it alone":                    func(s *site) { s.api.Delete(atSeed) },
-		"and another is in its place": func(s *site) { s.api.Set(t, atSeed, "metadata: {uid: another}") },
+	for what, meanwhile := range map[string]func(s *fixture){
+		"it alone":                    func(s *fixture) { s.api.Delete(atSeed) },
+		"and another is in its place": func(s *fixture) { s.api.Set(t, atSeed, "metadata: {uid: another}") },
 	} {
 		t.Run(what, func(t *testing.T) {
-			s := newSite(t, seedRelease, seeds("once", "a"))
+			s := newFixture(t, seedRelease, seeds("once", "a"))
 			s.api.Controller = func(path string, o map[string]any) {
 				if path == atSeed {
 					o["status"] = map[string]any{"active": 1}
@@ -272,7 +272,7 @@ func TestAJobThatIsGone(t *testing.T) {
 func TestAJobThatNobodyCouldSeeComplete(t *testing.T) {
 	files := seeds("once", "a")
 	files["jobs/seed.yaml"] = strings.Replace(seedYAML, "spec: {template", "spec: {ttlSecondsAfterFinished: 0, template", 1)
-	s := newSite(t, seedRelease, files)
+	s := newFixture(t, seedRelease, files)
 	_, err := s.install(t.Context(), seedInput())
 	refused(t, err, contract.CodeUnusable, "read the manifests of component seed: the Job seed is gone before anybody can see that it has completed: remove its ttlSecondsAfterFinished: 0, ")
 	require.Empty(t, s.api.Writes())
@@ -284,7 +284,7 @@ func TestAJobThatNobodyCouldSeeComplete(t *testing.T) {
 }
 
 func TestAJobThatTakesTooLong(t *testing.T) {
-	s := newSite(t, seedRelease, seeds("once", "a"))
+	s := newFixture(t, seedRelease, seeds("once", "a"))
 	s.api.Controller = func(path string, o map[string]any) {
 		if path == atSeed {
 			o["status"] = map[string]any{"active": 1}

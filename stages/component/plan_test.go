@@ -10,7 +10,7 @@ import (
 )
 
 // preview has the step of a component planned, and checks that nothing was written.
-func (s *site) preview(t *testing.T, in contract.ComponentInput) *plan.Plan {
+func (s *fixture) preview(t *testing.T, in contract.ComponentInput) *plan.Plan {
 	t.Helper()
 	before := len(s.api.Writes())
 	p := &plan.Plan{}
@@ -34,7 +34,7 @@ func value(t *testing.T, p *plan.Plan, path string, fields ...string) any {
 }
 
 func TestAPlanOfManifests(t *testing.T) {
-	s := newSite(t, webRelease, map[string]string{"web/web.yaml": webYAML, "web/page.yaml": pageYAML})
+	s := newFixture(t, webRelease, map[string]string{"web/web.yaml": webYAML, "web/page.yaml": pageYAML})
 	p := s.preview(t, webInput())
 	web, known := p.At(atWeb)
 	require.True(t, known)
@@ -65,7 +65,7 @@ func TestAPlanOfManifests(t *testing.T) {
 }
 
 func TestAPlanOfAJob(t *testing.T) {
-	s := newSite(t, "\n  - {name: migrate, kind: job, path: job.yaml, namespace: shop}\n", map[string]string{
+	s := newFixture(t, "\n  - {name: migrate, kind: job, path: job.yaml, namespace: shop}\n", map[string]string{
 		"job.yaml": "{apiVersion: batch/v1, kind: Job, metadata: {name: migrate}, spec: {template: {spec: {restartPolicy: Never, containers: [{name: c, image: i}]}}}}\n",
 	})
 	in := contract.ComponentInput{Component: "migrate"}

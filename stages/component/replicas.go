@@ -77,7 +77,7 @@ func autoscaled(ctx context.Context, c *kube.Client, o *unstructured.Unstructure
 func scaledByOthers(o *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(o.GetManagedFields(), func(f metav1.ManagedFieldsEntry) bool {
 		set := map[string]any{}
-		if f.Manager == kube.FieldManager || strings.HasPrefix(f.Manager, "kubectl") || f.FieldsV1 == nil || json.Unmarshal(f.FieldsV1.Raw, &set) != nil {
+		if f.Manager == kube.FieldManager || strings.HasPrefix(f.Manager, "kubectl") || f.FieldsV1 == nil || json.Unmarshal(f.FieldsV1.GetRawBytes(), &set) != nil {
 			return false
 		}
 		_, replicas, _ := unstructured.NestedFieldNoCopy(set, "f:spec", "f:replicas")

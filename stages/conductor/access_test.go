@@ -27,8 +27,8 @@ func there(t *testing.T, answers map[string]any, missing error) (*Conductor, *en
 	require.NoError(t, err)
 	c, err := New(Options{
 		Client: client, Config: cfg, Provider: existing.Provider{}, Images: &containers.Images{Toolchain: client.Container(), Node: client.Container()},
-		Access: func(_ context.Context, a providers.Access) (*dagger.Secret, error) {
-			require.Equal(t, providers.Access{Kubeconfig: "env:K", Context: "c"}, a)
+		Access: func(_ context.Context, a providers.ExternalCluster) (*dagger.Secret, error) {
+			require.Equal(t, providers.ExternalCluster{Kubeconfig: "env:K", Context: "c"}, a)
 			asked++
 			return client.SetSecret("access", "the access"), missing
 		},
@@ -49,7 +49,7 @@ func TestStepsGetTheAccessToAClusterThatIsThere(t *testing.T) {
 	require.Zero(t, *asked)
 	for _, s := range []contract.Spec{
 		contract.ClusterPreflightStep().Spec, contract.ClusterStep().Spec, contract.StatusStep().Spec, contract.DiagnosisStep().Spec,
-		contract.PlatformRemoveStep().Spec, contract.DefinitionsRemoveStep().Spec, contract.CheckEarlierSpec(),
+		contract.PlatformRemoveStep().Spec, contract.CRDsRemoveStep().Spec, contract.CheckEarlierSpec(),
 	} {
 		require.True(t, mounted(s), s)
 	}
@@ -68,7 +68,7 @@ func TestStepsGetTheAccountOfTheRegistry(t *testing.T) {
 	opts.Images.PullSecret, opts.Images.PullSecretDigest = opts.Client.SetSecret("account", "x"), "pbkdf2:1"
 	c, err := New(opts)
 	require.NoError(t, err)
-	require.Equal(t, "pbkdf2:1", c.inputs.Site.Account)
+	require.Equal(t, "pbkdf2:1", c.inputs.Environment.Account)
 	mounted := func(s contract.Spec) bool {
 		var e containers.Exec
 		require.NoError(t, c.runner("r1", nil).mount(t.Context(), &e, s))
@@ -84,7 +84,7 @@ func TestStepsGetTheAccountOfTheRegistry(t *testing.T) {
 	opts.Images.PullSecret, opts.Images.PullSecretDigest = opts.Client.SetSecret("account", "x"), "pbkdf2:1"
 	own, err = New(opts)
 	require.NoError(t, err)
-	require.Empty(t, own.inputs.Site.Account, "the node has it")
+	require.Empty(t, own.inputs.Environment.Account, "the node has it")
 	var e containers.Exec
 	require.NoError(t, own.runner("r1", nil).mount(t.Context(), &e, contract.NamespacesStep().Spec))
 	require.Nil(t, e.Secrets[contract.RegistryAuthFile])

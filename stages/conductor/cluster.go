@@ -74,7 +74,7 @@ func (c *Cluster) start(ctx context.Context, s *dagger.Service) error {
 }
 
 func (c *Cluster) awaitPods(ctx context.Context, s *dagger.Service) error {
-	return commands{c.deployment}.askIn(ctx, containers.Exec{Cluster: s}, "await-pods", contract.StateRequest{}, nil)
+	return commands{c.deployment}.queryIn(ctx, containers.Exec{Cluster: s}, "await-pods", contract.StateRequest{}, nil)
 }
 
 // ClusterID is the Dagger id of the cluster's service, which runs.

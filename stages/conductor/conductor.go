@@ -86,7 +86,7 @@ type Options struct {
 	Secret func(config.SecretRef) (*dagger.Secret, error)
 	// Access finds the kubeconfig of an existing cluster: one context, which needs nothing of this
 	// machine. It is called once, if something reaches the cluster. Nil: there is no such cluster.
-	Access func(context.Context, providers.Access) (*dagger.Secret, error)
+	Access func(context.Context, providers.ExternalCluster) (*dagger.Secret, error)
 	// Hooks run before those of the configuration.
 	Hooks []pipeline.Hook
 	// Background is the ID of the cluster that another process runs in this session;
@@ -124,33 +124,33 @@ type Conductor struct {
 // New is a conductor for a deployment. It touches nothing.
 func New(opts Options) (*Conductor, error) {
 	cfg := opts.Config
-	site, err := SiteOf(opts.Provider, DeploymentOf(cfg))
+	environment, err := EnvironmentOf(opts.Provider, DeploymentOf(cfg))
 	if err != nil {
 		return nil, err
 	}
-	refs, rewrite := opts.Images.In(site.OwnsNodes())
-	reach := opts.State.access(site, opts.Origin)
+	refs, rewrite := opts.Images.In(environment.OwnsNodes())
+	reach := opts.State.access(environment, opts.Origin)
 	reach.Env[contract.ProviderVariable] = cfg.Provider
 	deployment := containers.Open(opts.Client, cfg.Global.Name, opts.Images, reach)
 	var access *clusterAccess
 	var account *dagger.Secret
-	if site.Existed() {
-		access = &clusterAccess{to: *site.Access, find: opts.Access}
-		account, site.Account = opts.Images.PullSecret, opts.Images.PullSecretDigest
+	if environment.Existed() {
+		access = &clusterAccess{to: *environment.External, find: opts.Access}
+		account, environment.Account = opts.Images.PullSecret, opts.Images.PullSecretDigest
 	}
 	records := &Records{
 		commands: commands{deployment}, name: cfg.Global.Name, user: opts.User, host: opts.Host, access: access,
-		node: site.OwnsNodes(), inBucket: opts.State.URL != "",
+		node: environment.OwnsNodes(), inBucket: opts.State.URL != "",
 	}
 	cluster := &Cluster{deployment: deployment, records: records, provider: cfg.Provider, access: access}
-	if site.OwnsNodes() {
-		cluster.service = deployment.Cluster(site.Node.Bind, site.Node.APIPort, site.Node.Ports...)
+	if environment.OwnsNodes() {
+		cluster.service = deployment.Cluster(environment.Local.Bind, environment.Local.APIPort, environment.Local.Ports...)
 		cluster.service.Keep(opts.Background)
 	}
 	return &Conductor{
 		Cluster: cluster, Records: records, opts: opts, access: access,
 		inputs: contract.Inputs{
-			Config: cfg, Release: opts.Release, ReleaseDigest: opts.ReleaseDigest, Site: site,
+			Config: cfg, Release: opts.Release, ReleaseDigest: opts.ReleaseDigest, Environment: environment,
 			Images: refs, ImagesDigest: opts.Images.Digest, Rewrite: rewrite, Tools: opts.Tools,
 			UserSecrets: slices.Sorted(maps.Keys(opts.UserSecrets)), RunOptions: opts.RunOptions,
 		},
@@ -164,7 +164,7 @@ func (c *Conductor) runner(run string, l *deploymentLock) *containerRunner {
 	return &containerRunner{
 		requests: requests{run, c.inputs},
 		mounts: mounts{
-			client: c.opts.Client, cluster: c.service, site: c.inputs.Site, release: c.opts.ReleaseDir,
+			client: c.opts.Client, cluster: c.service, environment: c.inputs.Environment, release: c.opts.ReleaseDir,
 			manifests: c.opts.Images.Manifests, tlsKey: c.opts.TLSKey, given: c.opts.UserSecrets, access: c.access, account: c.account,
 		},
 		deployment: c.Cluster.deployment, lock: l,

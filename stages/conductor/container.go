@@ -61,7 +61,7 @@ func (c *containerRunner) run(ctx context.Context, s contract.Spec, in, out any)
 		result.Fault.Log = ""
 	}
 	err = result.Decode(req.ID(), out)
-	_ = c.lock.heard(err) // it is the step's own, too
+	_ = c.lock.noteLoss(err) // it is the step's own, too
 	return result, err
 }
 
@@ -77,15 +77,15 @@ func (c *containerRunner) execution(ctx context.Context, s contract.Spec, req an
 
 // mounts are what containers can get besides the deployment's state.
 type mounts struct {
-	client    *dagger.Client
-	cluster   *containers.Cluster // nil unless the provider's cluster is a service
-	site      contract.Site
-	release   *dagger.Directory
-	manifests *dagger.Directory
-	tlsKey    *dagger.Secret // nil: there is none
-	given     map[string]*dagger.Secret
-	access    *clusterAccess // nil unless the cluster is there already
-	account   *dagger.Secret // nil: there is none
+	client      *dagger.Client
+	cluster     *containers.Cluster // nil unless the provider's cluster is a service
+	environment contract.Environment
+	release     *dagger.Directory
+	manifests   *dagger.Directory
+	tlsKey      *dagger.Secret // nil: there is none
+	given       map[string]*dagger.Secret
+	access      *clusterAccess // nil unless the cluster is there already
+	account     *dagger.Secret // nil: there is none
 }
 
 func (m mounts) mount(ctx context.Context, e *containers.Exec, s contract.Spec) (err error) {
@@ -109,7 +109,7 @@ func (m mounts) mount(ctx context.Context, e *containers.Exec, s contract.Spec) 
 		e.Directories[contract.BundleDir+"/manifests"] = m.manifests
 	}
 	if s.Terraform {
-		if e.Directories[contract.TerraformDir], err = directory(m.client, m.site.Root); err != nil {
+		if e.Directories[contract.TerraformDir], err = directory(m.client, m.environment.Root); err != nil {
 			return err
 		}
 	}
@@ -145,8 +145,8 @@ func decodeResult(id string, done containers.Outcome) (contract.Result, error) {
 // clusterAccess finds the access to an existing cluster. The deployment's state
 // never holds it, so that each command uses what the configuration refers to now.
 type clusterAccess struct {
-	to   providers.Access
-	find func(context.Context, providers.Access) (*dagger.Secret, error) // see Options.Access
+	to   providers.ExternalCluster
+	find func(context.Context, providers.ExternalCluster) (*dagger.Secret, error) // see Options.Access
 
 	mu    sync.Mutex
 	found *dagger.Secret
@@ -176,13 +176,13 @@ func (a *clusterAccess) secret(ctx context.Context) (*dagger.Secret, error) {
 // Their errors are the faults that the commands printed.
 type commands struct{ deployment *containers.Deployment }
 
-// ask runs an action of `slipway state` and decodes its answer into out, unless that is nil.
-func (c commands) ask(ctx context.Context, action string, req contract.StateRequest, out any) error {
-	return c.askIn(ctx, containers.Exec{}, action, req, out)
+// query runs an action of `slipway state` and decodes its answer into out, unless that is nil.
+func (c commands) query(ctx context.Context, action string, req contract.StateRequest, out any) error {
+	return c.queryIn(ctx, containers.Exec{}, action, req, out)
 }
 
-// askIn is ask in a container with what e says.
-func (c commands) askIn(ctx context.Context, e containers.Exec, action string, req contract.StateRequest, out any) error {
+// queryIn is ask in a container with what e says.
+func (c commands) queryIn(ctx context.Context, e containers.Exec, action string, req contract.StateRequest, out any) error {
 	var err error
 	if e.Args, err = stateCommand(action, req); err != nil {
 		return err

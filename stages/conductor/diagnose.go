@@ -80,7 +80,7 @@ func diagnosisInput(g *Graph, failed []pipeline.Result) contract.DiagnosisInput 
 			in.Argo = engine.Namespace
 		}
 	}
-	if g.Site.OwnsNodes() {
+	if g.Environment.OwnsNodes() {
 		in.Health = contract.NodeHealth
 	}
 	return in

@@ -23,8 +23,8 @@ func failedAt(stage, name string, err error) pipeline.Result {
 
 func TestADiagnosisIsAboutTheStepsWithACluster(t *testing.T) {
 	g := sample(t, contract.Inputs{
-		Release: &platform.Release{Namespaces: []platform.Namespace{{Name: "gitea"}, {Name: "apps"}}, GitOps: &platform.GitOps{Engine: "argocd"}, Components: []platform.Component{{Name: "argocd", Namespace: "cd"}}},
-		Site:    contract.Site{Cluster: providers.Cluster{Node: &providers.NodeSpec{}}},
+		Release:     &platform.Release{Namespaces: []platform.Namespace{{Name: "gitea"}, {Name: "apps"}}, GitOps: &platform.GitOps{Engine: "argocd"}, Components: []platform.Component{{Name: "argocd", Namespace: "cd"}}},
+		Environment: contract.Environment{Cluster: providers.Cluster{Local: &providers.LocalCluster{}}},
 	})
 	in := diagnosisInput(g, []pipeline.Result{
 		failedAt("infrastructure", "terraform", errors.New("no disk")),

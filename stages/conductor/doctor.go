@@ -24,24 +24,24 @@ func (c *Conductor) Checkup(ctx context.Context) (out Checkup, err error) {
 	if err != nil {
 		return out, err
 	}
-	in := contract.PreflightInput{Requirements: c.inputs.Site.Requirements}
+	in := contract.PreflightInput{Requirements: c.inputs.Environment.Requirements}
 	if stored.Cluster && !stored.Lost {
 		in.Requirements.DiskBytes = min(in.Requirements.DiskBytes, contract.DiskReserve)
 	}
 	steps := c.runner(report.NewID(time.Now()), nil)
 	steps.scratch = "/slipway/scratch"
-	steps.deployment = containers.Open(c.opts.Client, c.name, c.opts.Images, State{}.access(contract.Site{}, c.opts.Origin))
+	steps.deployment = containers.Open(c.opts.Client, c.name, c.opts.Images, State{}.access(contract.Environment{}, c.opts.Origin))
 	var machine contract.Preflight
 	if _, err = steps.run(ctx, contract.PreflightStep().Spec, in, &machine); err == nil {
 		out.Machine = &machine
 	}
-	access := c.inputs.Site.Access
+	access := c.inputs.Environment.External
 	if access == nil {
 		return out, err
 	}
 	var cluster contract.ClusterPreflight
 	// That a deployment of this name is in the cluster is no problem of the cluster.
-	_, unmet := steps.run(ctx, contract.ClusterPreflightStep().Spec, contract.ClusterPreflightInput{Kubernetes: c.inputs.Tools["kubectl"], StorageClass: access.StorageClass, Adopt: true}, &cluster)
+	_, unmet := steps.run(ctx, contract.ClusterPreflightStep().Spec, contract.ClusterPreflightInput{Kubernetes: c.inputs.Tools["kubectl"], StorageClass: access.StorageClass, TakeOwnership: true}, &cluster)
 	if unmet == nil {
 		out.Cluster = &cluster
 	}

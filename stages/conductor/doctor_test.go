@@ -44,7 +44,7 @@ func TestACheckupReportsAllThatIsUnmet(t *testing.T) {
 		return `{"status":"failed","fault":{"code":"INF-008","class":3,"op":"` + what + `","message":"unmet","log":"steps/x/log.txt"}}`
 	}
 	c, _ := conducted(t, map[string]any{`"state","show"`: `{"cluster":true}`, checksMachine: unmet("check the machine"), checksCluster: unmet("check the cluster")})
-	c.access, c.inputs.Site.Access = nil, &providers.Access{}
+	c.access, c.inputs.Environment.External = nil, &providers.ExternalCluster{}
 	out, err := c.Checkup(t.Context())
 	require.ErrorContains(t, err, "check the machine")
 	require.ErrorContains(t, err, "check the cluster")

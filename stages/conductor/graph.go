@@ -68,7 +68,7 @@ func newGraph(w Workflow, in contract.Inputs, r runner, actions map[pipeline.Key
 func (g *Graph) namesTaken() []string {
 	names := g.taken
 	for key, s := range g.specs {
-		own := s.Code != contract.ComponentStep().Key && s.Code != contract.AdoptionStep().Key
+		own := s.Code != contract.ComponentStep().Key && s.Code != contract.HandoverStep().Key
 		if own && contract.OfComponents(key.Stage) && g.component(key.Name) {
 			names = append(names, key.Name)
 		}

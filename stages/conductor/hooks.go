@@ -45,7 +45,7 @@ type hookRunner struct {
 // boundHooks are the hooks of a workflow that have a place in its graph.
 func boundHooks(hooks []config.Hook, graph []pipeline.Node) []config.Hook {
 	return slices.DeleteFunc(slices.Clone(hooks), func(h config.Hook) bool {
-		at, _ := h.Place()
+		at, _ := h.Target()
 		return at != config.WholeWorkflow && at != config.EveryStep &&
 			!slices.ContainsFunc(graph, func(n pipeline.Node) bool { return n.String() == at || n.Stage == at })
 	})
@@ -55,7 +55,7 @@ func boundHooks(hooks []config.Hook, graph []pipeline.Node) []config.Hook {
 func (r *hookRunner) bind(hooks []config.Hook) []pipeline.Hook {
 	out := make([]pipeline.Hook, len(hooks))
 	for i, h := range hooks {
-		at, before := h.Place()
+		at, before := h.Target()
 		switch at {
 		case config.WholeWorkflow:
 		case config.EveryStep:
@@ -86,7 +86,7 @@ func (r *hookRunner) bind(hooks []config.Hook) []pipeline.Hook {
 func hooksTimeout(hooks []config.Hook) time.Duration {
 	sum := pipeline.DefaultCleanupTimeout
 	for _, h := range hooks {
-		if _, before := h.Place(); !before {
+		if _, before := h.Target(); !before {
 			sum += time.Duration(h.Timeout) + time.Minute // its container must come up
 		}
 	}
@@ -159,7 +159,7 @@ func end(output string, limit int) string {
 // hookKey is a hook's name in events and record, with the step if the hook runs around every step.
 func hookKey(h config.Hook, on pipeline.Key) pipeline.Key {
 	key := pipeline.Key{Stage: report.HooksStage, Name: h.Name}
-	if at, _ := h.Place(); at == config.EveryStep {
+	if at, _ := h.Target(); at == config.EveryStep {
 		key.Name += "@" + on.String()
 	}
 	return key
@@ -175,7 +175,7 @@ func (r *hookRunner) place(h config.Hook, on pipeline.Key) string {
 	case r.workflow == config.Configure:
 		what = "configuring"
 	}
-	if _, before := h.Place(); before {
+	if _, before := h.Target(); before {
 		return "before " + what
 	}
 	return "after " + what

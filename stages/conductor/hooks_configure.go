@@ -143,7 +143,7 @@ func (r *hookRunner) recorded() bool { return r.workflow != config.Configure }
 
 // configured is what a hook around configuring that failed leaves.
 func configured(h config.Hook, on pipeline.Result) string {
-	_, before := h.Place()
+	_, before := h.Target()
 	switch {
 	case before:
 		return "nothing was asked or written"

@@ -34,7 +34,7 @@ func (c *Conductor) inStep(ctx context.Context, run, step string) (*dagger.Conta
 	if err != nil {
 		return nil, err
 	}
-	root, err := directory(c.opts.Client, c.inputs.Site.Root)
+	root, err := directory(c.opts.Client, c.inputs.Environment.Root)
 	if err != nil {
 		return nil, err
 	}

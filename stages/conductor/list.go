@@ -22,14 +22,14 @@ type DeploymentSummary struct {
 	Problem    string            `json:"problem,omitempty"` // why its state cannot be read; only Deployment is set then
 }
 
-// askIndexed is askIn in a container with the engine's index of deployments, in which the deployment
+// queryIndexed is queryIn in a container with the engine's index of deployments, in which the deployment
 // has an entry unless its state is in a bucket.
-func (r *Records) askIndexed(ctx context.Context, e containers.Exec, action string, req contract.StateRequest, out any) error {
+func (r *Records) queryIndexed(ctx context.Context, e containers.Exec, action string, req contract.StateRequest, out any) error {
 	if !r.inBucket {
 		req.Entry = path.Join(contract.IndexDir, r.name)
 		e.Volumes = map[string]string{contract.IndexDir: containers.IndexVolume}
 	}
-	return r.askIn(ctx, e, action, req, out)
+	return r.queryIn(ctx, e, action, req, out)
 }
 
 // List returns the deployments whose state is in the bucket of this deployment's state or, if
@@ -39,11 +39,11 @@ func (c *Conductor) List(ctx context.Context) ([]DeploymentSummary, error) {
 	if c.inBucket {
 		all := c.opts.State
 		all.URL = all.Bucket
-		states = commands{containers.Open(c.opts.Client, c.name, c.opts.Images, all.access(c.inputs.Site, c.opts.Origin))}
+		states = commands{containers.Open(c.opts.Client, c.name, c.opts.Images, all.access(c.inputs.Environment, c.opts.Origin))}
 	} else {
 		var names []string
 		index := containers.Exec{Volumes: map[string]string{contract.IndexDir: containers.IndexVolume}}
-		if err := c.askIn(ctx, index, "index", contract.StateRequest{}, &names); err != nil {
+		if err := c.queryIn(ctx, index, "index", contract.StateRequest{}, &names); err != nil {
 			return nil, err
 		}
 		for _, name := range names {
@@ -53,7 +53,7 @@ func (c *Conductor) List(ctx context.Context) ([]DeploymentSummary, error) {
 		}
 	}
 	var out []DeploymentSummary
-	err := states.askIn(ctx, e, "list", contract.StateRequest{}, &out)
+	err := states.queryIn(ctx, e, "list", contract.StateRequest{}, &out)
 	return out, err
 }
 

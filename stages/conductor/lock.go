@@ -88,7 +88,7 @@ func (l *deploymentLock) close() {
 // watch has a container watch the lock until ctx ends: nothing else shows that its holder has ended.
 func (l *deploymentLock) watch(ctx context.Context, c commands, run string) {
 	watch := func() error {
-		if err := c.ask(ctx, "watch", contract.StateRequest{Who: lock.Holder{Run: run}}, nil); err != nil {
+		if err := c.query(ctx, "watch", contract.StateRequest{Who: lock.Holder{Run: run}}, nil); err != nil {
 			return err
 		}
 		return errors.New("the lock is not watched any more") // it ends with an error or not at all
@@ -113,8 +113,8 @@ func (l *deploymentLock) lose(err error) {
 	})
 }
 
-// heard returns err, unless it says that the lock was lost, which is noted.
-func (l *deploymentLock) heard(err error) error {
+// noteLoss returns err, unless it says that the lock was lost, which is noted.
+func (l *deploymentLock) noteLoss(err error) error {
 	if l == nil || !errors.Is(err, &fault.Fault{Code: lock.CodeLost}) {
 		return err
 	}

@@ -76,7 +76,7 @@ func (r *run) open(ctx context.Context) error {
 		return nil
 	}
 	var now contract.Opened
-	if err := r.askIndexed(ctx, r.looking(containers.Exec{}), "open", contract.StateRequest{Who: r.who(), Deployment: r.name}, &now); err != nil {
+	if err := r.queryIndexed(ctx, r.looking(containers.Exec{}), "open", contract.StateRequest{Who: r.who(), Deployment: r.name}, &now); err != nil {
 		return err
 	}
 	r.past, r.steps.known = now.Phases, now.Known

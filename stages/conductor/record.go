@@ -39,7 +39,7 @@ func (r *run) finish(ctx context.Context, record *report.Run, state *contract.Ru
 		stopped <- r.service.Stop(writing)
 	}()
 	record.AddFlags(r.opts.Flags)
-	writeErr := l.heard(r.write(writing, record, state))
+	writeErr := l.noteLoss(r.write(writing, record, state))
 	if lost := l.loss(); lost != nil && fault.ClassOf(err) != fault.Locked { // what else is wrong must not hide it
 		err = errors.Join(lost, err)
 	}
@@ -59,7 +59,7 @@ func (r *run) write(ctx context.Context, record *report.Run, state *contract.Run
 		return fmt.Errorf("encode the run's record: %w", err)
 	}
 	e := containers.Exec{Files: contract.Parts(recordFile, string(data))}
-	return r.notWritten(r.askIn(ctx, e, "keep", contract.StateRequest{Path: recordFile}, nil))
+	return r.notWritten(r.queryIn(ctx, e, "keep", contract.StateRequest{Path: recordFile}, nil))
 }
 
 // notWritten is the fault of a record that could not be written; an error that has a fault keeps it.

@@ -29,7 +29,7 @@ type Records struct {
 
 func (r *Records) stored(ctx context.Context) (*contract.Stored, error) {
 	var s contract.Stored
-	if err := r.askIn(ctx, r.looking(containers.Exec{}), "show", contract.StateRequest{}, &s); err != nil {
+	if err := r.queryIn(ctx, r.looking(containers.Exec{}), "show", contract.StateRequest{}, &s); err != nil {
 		return nil, fmt.Errorf("read the deployment's state: %w", err)
 	}
 	return &s, nil
@@ -143,7 +143,7 @@ func (r *Records) kubeconfig(ctx context.Context) ([]byte, error) {
 		return []byte(text), err
 	}
 	var text []byte
-	err := r.ask(ctx, "kubeconfig", contract.StateRequest{}, &text)
+	err := r.query(ctx, "kubeconfig", contract.StateRequest{}, &text)
 	return text, err
 }
 
@@ -174,28 +174,28 @@ func withServer(kubeconfig, server string, own bool) (string, error) {
 // Runs are the runs of the deployment, the oldest first, also from before it was removed.
 func (r *Records) Runs(ctx context.Context) ([]contract.RunSummary, error) {
 	var out []contract.RunSummary
-	err := r.ask(ctx, "runs", contract.StateRequest{}, &out)
+	err := r.query(ctx, "runs", contract.StateRequest{}, &out)
 	return out, err
 }
 
 // Run is one run. One that is not there is a fault of class Usage.
 func (r *Records) Run(ctx context.Context, id string) (*contract.RunDetail, error) {
 	out := &contract.RunDetail{}
-	return out, r.ask(ctx, "run", contract.StateRequest{ID: id}, out)
+	return out, r.query(ctx, "run", contract.StateRequest{ID: id}, out)
 }
 
 // Unlock takes the lock away from its holder, without force only if that gives no sign of life. It returns
 // the record that it wrote.
 func (r *Records) Unlock(ctx context.Context, force bool) (*lock.Record, error) {
 	var out lock.Record
-	return &out, r.ask(ctx, "unlock", contract.StateRequest{Who: lock.Holder{User: r.user, Host: r.host}, Force: force}, &out)
+	return &out, r.query(ctx, "unlock", contract.StateRequest{Who: lock.Holder{User: r.user, Host: r.host}, Force: force}, &out)
 }
 
 // Backups are the deployment's backups, the oldest first. If the deployment is unknown, the error is a
 // fault of class Usage.
 func (r *Records) Backups(ctx context.Context) ([]contract.BackupSummary, error) {
 	var out []contract.BackupSummary
-	err := r.ask(ctx, "backups", contract.StateRequest{}, &out)
+	err := r.query(ctx, "backups", contract.StateRequest{}, &out)
 	if err != nil || len(out) > 0 {
 		return out, err
 	}
@@ -212,7 +212,7 @@ func (r *Records) Backups(ctx context.Context) ([]contract.BackupSummary, error)
 // Backup is one of them, and the files of the release that was installed when it was made.
 func (r *Records) Backup(ctx context.Context, id string) (*contract.Backup, fs.FS, error) {
 	var out contract.BackupRelease
-	if err := r.ask(ctx, "backup", contract.StateRequest{ID: id}, &out); err != nil {
+	if err := r.query(ctx, "backup", contract.StateRequest{ID: id}, &out); err != nil {
 		return nil, nil, err
 	}
 	files, err := bounded.Unpack(out.Archive)

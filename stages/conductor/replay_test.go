@@ -48,7 +48,7 @@ func TestAConductorTakesWhatWasFoundToHold(t *testing.T) {
 			Images: refs, ImagesDigest: "sha256:1", ReleaseDigest: "sha256:2", Tools: map[string]string{"helm": "4"}, UserSecrets: []string{"smtp"},
 		},
 	}
-	plan.Site, err = conductor.SiteOf(elsewhere{local.Provider{}}, providers.Deployment{Name: cfg.Global.Name, Scale: cfg.Global.Scale})
+	plan.Environment, err = conductor.EnvironmentOf(elsewhere{local.Provider{}}, providers.Deployment{Name: cfg.Global.Name, Scale: cfg.Global.Scale})
 	require.NoError(t, err)
 	text, err := json.Marshal(plan)
 	require.NoError(t, err)

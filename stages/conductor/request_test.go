@@ -106,9 +106,9 @@ func (o otherRoot) Terraform(d providers.Deployment) (providers.Root, error) {
 
 func TestAnotherTerraformRootIsAnotherInput(t *testing.T) {
 	of := func(text string) contract.TerraformInput {
-		site, err := SiteOf(otherRoot{files: fstest.MapFS{"main.tf": {Data: []byte(text)}}}, providers.Deployment{Name: "demo"})
+		environment, err := EnvironmentOf(otherRoot{files: fstest.MapFS{"main.tf": {Data: []byte(text)}}}, providers.Deployment{Name: "demo"})
 		require.NoError(t, err)
-		return site.Terraform
+		return environment.Terraform
 	}
 	require.Equal(t, of("# a"), of("# a"))
 	require.NotEqual(t, of("# a"), of("# b"))

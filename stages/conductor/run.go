@@ -41,8 +41,8 @@ func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error
 	}
 	if w.Removes && err == nil {
 		// Nothing may be reused after this: journal, credentials, Terraform state.
-		if err = c.askIndexed(ctx, containers.Exec{}, "purge", contract.StateRequest{Who: r.who()}, nil); err != nil {
-			_ = r.steps.lock.heard(err) // it is the purge's own, too
+		if err = c.queryIndexed(ctx, containers.Exec{}, "purge", contract.StateRequest{Who: r.who()}, nil); err != nil {
+			_ = r.steps.lock.noteLoss(err) // it is the purge's own, too
 			r.record.Finish(nil, err, time.Now())
 		}
 	}
@@ -98,7 +98,7 @@ func (r *run) wipe(ctx context.Context) error {
 		return err
 	}
 	err = r.Cluster.deployment.Wipe(ctx, append(by, "--")...)
-	_ = r.steps.lock.heard(err) // it is the action's own, too
+	_ = r.steps.lock.noteLoss(err) // it is the action's own, too
 	return err
 }
 
@@ -158,7 +158,7 @@ func (r *run) carryOut(ctx context.Context) error {
 		}
 		return err
 	}
-	begin := lock.heard(<-begun)
+	begin := lock.noteLoss(<-begun)
 	if lost := lock.loss(); lost != nil && fault.ClassOf(err) != fault.Locked { // which what follows from it must not hide
 		err = errors.Join(lost, err)
 	}

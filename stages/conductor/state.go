@@ -28,7 +28,7 @@ func filed(variable string) bool { return variable == "GOOGLE_APPLICATION_CREDEN
 
 // access is what the deployment's containers get to reach its state, and to tell that
 // the process called origin, unless that is empty, started them.
-func (s State) access(site contract.Site, origin string) containers.Access {
+func (s State) access(environment contract.Environment, origin string) containers.Access {
 	a := containers.Access{Env: map[string]string{}, Secrets: map[string]*dagger.Secret{}, Files: map[string]*dagger.Secret{}}
 	if origin != "" {
 		a.Env[contract.OriginVariable] = origin
@@ -46,7 +46,7 @@ func (s State) access(site contract.Site, origin string) containers.Access {
 	}
 	if s.Key != nil {
 		a.Files[contract.StateKeyFile] = s.Key
-	} else if site.OwnsNodes() || site.Existed() { // of which the state holds no secret
+	} else if environment.OwnsNodes() || environment.Existed() { // of which the state holds no secret
 		a.Env[contract.StateMakeKeyVariable] = "1"
 	}
 	return a

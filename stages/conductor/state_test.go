@@ -11,7 +11,7 @@ import (
 )
 
 func TestAccessToTheState(t *testing.T) {
-	node := contract.Site{Cluster: providers.Cluster{Node: &providers.NodeSpec{}}}
+	node := contract.Environment{Cluster: providers.Cluster{Local: &providers.LocalCluster{}}}
 	none := State{}.access(node, "")
 	require.Empty(t, none.Env, "the volume needs none")
 	require.Empty(t, none.Secrets)
@@ -24,7 +24,7 @@ func TestAccessToTheState(t *testing.T) {
 	require.Same(t, id, a.Secrets["AWS_ACCESS_KEY_ID"])
 	require.Empty(t, a.Files)
 
-	a = s.access(contract.Site{}, "")
+	a = s.access(contract.Environment{}, "")
 	require.NotContains(t, a.Env, contract.StateMakeKeyVariable, "a key on one engine opens nothing on the next")
 	s.Key = key
 	a = s.access(node, "")
@@ -39,8 +39,8 @@ func TestAccessToTheState(t *testing.T) {
 }
 
 func TestContainersTellWhoStartedThem(t *testing.T) {
-	require.Empty(t, State{}.access(contract.Site{}, "").Env, "where no other process works")
-	require.Equal(t, map[string]string{contract.OriginVariable: "x"}, State{}.access(contract.Site{}, "x").Env)
+	require.Empty(t, State{}.access(contract.Environment{}, "").Env, "where no other process works")
+	require.Equal(t, map[string]string{contract.OriginVariable: "x"}, State{}.access(contract.Environment{}, "x").Env)
 	s := State{URL: "s3://bucket"}
-	require.Equal(t, map[string]string{contract.StateURLVariable: s.URL, contract.OriginVariable: "x"}, s.access(contract.Site{}, "x").Env)
+	require.Equal(t, map[string]string{contract.StateURLVariable: s.URL, contract.OriginVariable: "x"}, s.access(contract.Environment{}, "x").Env)
 }

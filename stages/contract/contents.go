@@ -76,11 +76,11 @@ type Unread struct {
 // Wrong reports whether the release is wrong: no cluster would mend it.
 func (u Unread) Wrong() bool { return u.File != "" }
 
-// Place is where the release is wrong: "web/web.yaml, line 3".
-func (u Unread) Place() string { return Place(u.File, u.Line) }
+// Position is where the release is wrong: "web/web.yaml, line 3".
+func (u Unread) Position() string { return Position(u.File, u.Line) }
 
-// Place names a line of a file of a release; 0 if the line is not known.
-func Place(file string, line int) string {
+// Position names a line of a file of a release; 0 if the line is not known.
+func Position(file string, line int) string {
 	if line == 0 {
 		return file
 	}

@@ -56,12 +56,12 @@ type ClusterPreflightInput struct {
 	Label bool `json:"label,omitempty"` // a node is to be labelled
 	Proxy bool `json:"proxy,omitempty"` // Services are asked through the API server
 	Exec  bool `json:"exec,omitempty"`  // commands are run in pods
-	// Adopt takes a deployment of this name over that is in the cluster and not in the state.
-	Adopt bool `json:"adopt,omitempty"`
+	// TakeOwnership takes a deployment of this name over that is in the cluster and not in the state.
+	TakeOwnership bool `json:"takeOwnership,omitempty"`
 }
 
 // CacheKey leaves out what only one run is told.
-func (in ClusterPreflightInput) CacheKey() any { in.Adopt = false; return in }
+func (in ClusterPreflightInput) CacheKey() any { in.TakeOwnership = false; return in }
 
 // ClusterPreflight is what infrastructure/cluster-preflight saw.
 type ClusterPreflight struct {
@@ -79,10 +79,10 @@ type ClusterInput struct {
 
 // OwnershipInput is what infrastructure/ownership looks for.
 type OwnershipInput struct {
-	Components []ComponentInput `json:"components"`           // those that are installed, but for apps
-	Apps       *TreeValues      `json:"apps,omitempty"`       // of the tree that is pushed; without images
-	Adopt      bool             `json:"adopt,omitempty"`      // take over what is somebody else's
-	PullSecret bool             `json:"pullSecret,omitempty"` // each namespace gets kube.PullSecret
+	Components    []ComponentInput `json:"components"`              // those that are installed, but for apps
+	Apps          *TreeValues      `json:"apps,omitempty"`          // of the tree that is pushed; without images
+	TakeOwnership bool             `json:"takeOwnership,omitempty"` // take over what is somebody else's
+	PullSecret    bool             `json:"pullSecret,omitempty"`    // each namespace gets kube.PullSecret
 	// Upgrade says that the run brings the platform to another release than it has.
 	Upgrade bool `json:"upgrade,omitempty"`
 	Change
@@ -90,14 +90,14 @@ type OwnershipInput struct {
 
 // CacheKey leaves out what only one run is told.
 func (in OwnershipInput) CacheKey() any {
-	in.Adopt, in.Upgrade, in.Change = false, false, Change{}
+	in.TakeOwnership, in.Upgrade, in.Change = false, false, Change{}
 	return in
 }
 
 // Ownership is what infrastructure/ownership saw.
 type Ownership struct {
-	Objects int      `json:"objects"`           // that were looked for
-	Adopted []string `json:"adopted,omitempty"` // taken over: "Kind namespace/name"
+	Objects   int      `json:"objects"`             // that were looked for
+	TakenOver []string `json:"takenOver,omitempty"` // taken over: "Kind namespace/name"
 }
 
 // AddonsInput is what infrastructure/local-addons applies.
@@ -140,11 +140,11 @@ type LoadBalancerCheck struct {
 	Address string `json:"address"` // host:port that responded; empty if none is used
 }
 
-// RemoveInput is what infrastructure/platform-remove and infrastructure/definitions-remove remove.
+// RemoveInput is what infrastructure/platform-remove and infrastructure/crds-remove remove.
 type RemoveInput struct {
-	// Definitions has CustomResourceDefinitions that the release keeps, or that others use,
+	// CRDs has CustomResourceDefinitions that the release keeps, or that others use,
 	// go as well, with all objects of theirs.
-	Definitions bool `json:"definitions,omitempty"`
+	CRDs bool `json:"crds,omitempty"`
 }
 
 // Removed is what one of these took away.
@@ -171,8 +171,8 @@ type InventoryInput struct {
 	SkipUnreachable bool `json:"skipUnreachable,omitempty"`
 	// Gone says that the cluster was removed as a whole: there is nothing to look at.
 	Gone bool `json:"gone,omitempty"`
-	// Definitions counts CustomResourceDefinitions that the release keeps, too: see RemoveInput.
-	Definitions bool `json:"definitions,omitempty"`
+	// CRDs counts CustomResourceDefinitions that the release keeps, too: see RemoveInput.
+	CRDs bool `json:"crds,omitempty"`
 }
 
 // Inventory is what the deployment has in the cluster, and nothing of others; what a

@@ -16,12 +16,12 @@ type Inputs struct {
 	Config        *config.Config    `json:"-"` // see PlanRequest
 	Release       *platform.Release `json:"-"` // nil where it is removed
 	ReleaseDigest string            `json:"release"`
-	Site          Site              `json:"site"`
+	Environment   Environment       `json:"environment"`
 	Images        map[string]string `json:"refs"` // see containers.Images.In
 	ImagesDigest  string            `json:"images"`
 	Rewrite       map[string]string `json:"rewrite,omitempty"` // see ComponentInput
 	Tools         map[string]string `json:"tools"`             // version, by name, without a leading v
-	UserSecrets   []string          `json:"given"`             // names of the secrets that the configuration gives
+	UserSecrets   []string          `json:"userSecrets"`       // names of the secrets that the configuration gives
 	RunOptions
 }
 
@@ -32,9 +32,9 @@ const (
 	NodePods   = NodeHealth + "/pods"
 )
 
-// Site is what a provider contributes to a deployment, as data: the container of a plan
+// Environment is what a provider contributes to a deployment, as data: the container of a plan
 // wires the same graph from it, without the provider. The zero value is that of no provider.
-type Site struct {
+type Environment struct {
 	Root      fs.FS          `json:"-"`         // Terraform root
 	Terraform TerraformInput `json:"terraform"` // what the steps with the root work on
 	providers.Cluster
@@ -47,22 +47,22 @@ type Site struct {
 // into account. They reach the wiring of the workflow as they are, in every process, so a new one
 // is a field here, a flag, and the input of the step that reads it.
 type RunOptions struct {
-	// Adopt makes a run take over the platform's objects that exist and that others own, and a
+	// TakeOwnership makes a run take over the platform's objects that exist and that others own, and a
 	// deployment of this name that the state does not know; otherwise these end the run.
-	Adopt bool `json:"adopt,omitempty"`
-	// Definitions makes a destroy also delete CustomResourceDefinitions that the release keeps, or
+	TakeOwnership bool `json:"takeOwnership,omitempty"`
+	// CRDs makes a destroy also delete CustomResourceDefinitions that the release keeps, or
 	// that others use, with all their objects.
-	Definitions bool `json:"definitions,omitempty"`
+	CRDs bool `json:"crds,omitempty"`
 	// Change says how an upgrade or a rollback is done.
 	Change Change `json:"change,omitzero"`
 }
 
 // AsFlags are the flags of slipway plan that say the same; Change is in PlannedPath.Flags.
 func (o RunOptions) AsFlags() (flags []string) {
-	if o.Adopt {
+	if o.TakeOwnership {
 		flags = append(flags, "--take-ownership")
 	}
-	if o.Definitions {
+	if o.CRDs {
 		flags = append(flags, "--crds")
 	}
 	return flags

@@ -16,7 +16,7 @@ type SecretsInput struct {
 
 // NamespacesInput is what preorchestrator/namespaces works on.
 type NamespacesInput struct {
-	Account string `json:"account,omitempty"` // see Site
+	Account string `json:"account,omitempty"` // see Environment
 }
 
 // Namespaces is what preorchestrator/namespaces made sure of.
@@ -91,8 +91,8 @@ type Component struct {
 	Gates     []string `json:"gates,omitempty"`     // that were open
 }
 
-// AdoptionInput is what hands a component over to Argo CD.
-type AdoptionInput struct {
+// HandoverInput is what hands a component over to Argo CD.
+type HandoverInput struct {
 	ComponentInput
 	Tree     Tree `json:"tree"`
 	Deadline int  `json:"deadline"` // seconds it may take to become Synced and Healthy

@@ -96,7 +96,7 @@ func OwnershipStep() Step[OwnershipInput, Ownership] {
 	return Step[OwnershipInput, Ownership]{Spec{Key: key(StageInfrastructure, "ownership"), Platform: true, Manifests: true}}
 }
 
-// AddonsStep brings name service and storage to a fresh cluster that lacks them.
+// AddonsStep brings cluster DNS and storage to a fresh cluster that lacks them.
 func AddonsStep() Step[AddonsInput, Addons] {
 	return Step[AddonsInput, Addons]{Spec{Key: key(StageInfrastructure, "local-addons")}}
 }
@@ -116,10 +116,10 @@ func PlatformRemoveStep() Step[RemoveInput, Removed] {
 	return Step[RemoveInput, Removed]{Spec{Key: key(StageInfrastructure, "platform-remove")}}
 }
 
-// DefinitionsRemoveStep takes the CustomResourceDefinitions of the platform out of that cluster,
+// CRDsRemoveStep takes the CustomResourceDefinitions of the platform out of that cluster,
 // and at last how it is removed.
-func DefinitionsRemoveStep() Step[RemoveInput, Removed] {
-	return Step[RemoveInput, Removed]{Spec{Key: key(StageInfrastructure, "definitions-remove")}}
+func CRDsRemoveStep() Step[RemoveInput, Removed] {
+	return Step[RemoveInput, Removed]{Spec{Key: key(StageInfrastructure, "crds-remove")}}
 }
 
 // PlatformInventoryStep looks for what these two left.
@@ -163,10 +163,10 @@ func ComponentStep() Step[ComponentInput, Component] {
 	return Step[ComponentInput, Component]{Spec{Key: key(StageOrchestrator, "component"), Platform: true, Manifests: true}}
 }
 
-// AdoptionStep hands a component over to Argo CD, which ComponentStep has installed in
+// HandoverStep hands a component over to Argo CD, which ComponentStep has installed in
 // StagePreOrchestrator. Each is Named for its component.
-func AdoptionStep() Step[AdoptionInput, Component] {
-	return Step[AdoptionInput, Component]{Spec{Key: key(StageOrchestrator, "adoption"), Platform: true}}
+func HandoverStep() Step[HandoverInput, Component] {
+	return Step[HandoverInput, Component]{Spec{Key: key(StageOrchestrator, "handover"), Platform: true}}
 }
 
 // GitStep verifies the git server by use.
@@ -261,8 +261,8 @@ const (
 // remove what was made.
 const afterDeadline = 3 * time.Minute
 
-// SuiteInput is what the step of a test or of a workload works on.
-type SuiteInput struct {
+// TestInput is what the step of a test or of a workload works on.
+type TestInput struct {
 	Name    string            `json:"name"`              // of the test or the workload
 	Images  map[string]string `json:"images,omitempty"`  // reference by digest, by name: those that it names
 	Rewrite map[string]string `json:"rewrite,omitempty"` // as in ComponentInput
@@ -298,9 +298,9 @@ type Leftovers struct {
 	Removed []string `json:"removed,omitempty"` // "Kind namespace/name"
 }
 
-// suiteStep is the code of a stage's steps; each step is ForEach test or workload.
-func suiteStep[Out any](stage string) Step[SuiteInput, Out] {
-	return Step[SuiteInput, Out]{Spec{Key: key(stage, "each"), Platform: true}}
+// testStep is the code of a stage's steps; each step is ForEach test or workload.
+func testStep[Out any](stage string) Step[TestInput, Out] {
+	return Step[TestInput, Out]{Spec{Key: key(stage, "each"), Platform: true}}
 }
 
 // ForEach is the step of one test or workload, with its deadline.
@@ -310,16 +310,16 @@ func (s Step[In, Out]) ForEach(name string, deadline time.Duration) Step[In, Out
 }
 
 // TestStep carries a test out, and removes what was made for it.
-func TestStep() Step[SuiteInput, Tested] { return suiteStep[Tested](StageTest) }
+func TestStep() Step[TestInput, Tested] { return testStep[Tested](StageTest) }
 
 // AppsDeployStep deploys a workload, or brings it to what the release has.
-func AppsDeployStep() Step[SuiteInput, Workload] { return suiteStep[Workload](StageAppsDeploy) }
+func AppsDeployStep() Step[TestInput, Workload] { return testStep[Workload](StageAppsDeploy) }
 
 // AppsCheckStep looks at a workload that is deployed.
-func AppsCheckStep() Step[SuiteInput, Tested] { return suiteStep[Tested](StageAppsCheck) }
+func AppsCheckStep() Step[TestInput, Tested] { return testStep[Tested](StageAppsCheck) }
 
 // AppsDestroyStep removes a workload with its data.
-func AppsDestroyStep() Step[SuiteInput, Workload] { return suiteStep[Workload](StageAppsDestroy) }
+func AppsDestroyStep() Step[TestInput, Workload] { return testStep[Workload](StageAppsDestroy) }
 
 // LeftoversStep removes what tests have left whose run was killed.
 func LeftoversStep() Step[LeftoversInput, Leftovers] {
@@ -334,7 +334,7 @@ func CleanUpStep() Step[LeftoversInput, Leftovers] {
 // leftoversLimit is how long it may take until pods run again and leftovers are gone.
 const leftoversLimit = 5 * time.Minute
 
-// OfSuite reports whether a step belongs to a test or a workload.
-func OfSuite(k pipeline.Key) bool {
+// OfTest reports whether a step belongs to a test or a workload.
+func OfTest(k pipeline.Key) bool {
 	return slices.Contains([]string{StageTest, StageAppsDeploy, StageAppsCheck, StageAppsDestroy}, k.Stage)
 }

@@ -75,7 +75,7 @@ func openRepository(ctx context.Context, env *step.Env) (*backup.Repository, err
 	if err != nil {
 		return nil, err
 	}
-	return backup.Open(ctx, env.Place, s)
+	return backup.Open(ctx, env.Backend, s)
 }
 
 func (w *work) dataNamed(name string) (platform.Data, error) {

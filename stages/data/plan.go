@@ -39,7 +39,7 @@ func planBackUp(ctx context.Context, env *step.Env, in contract.BackupDataInput)
 	if resumes(rec, w.release) {
 		b.Note = "exists already, as " + rec.Backup
 	}
-	env.Plan.Tell(b)
+	env.Plan.Note(b)
 	return out, nil
 }
 
@@ -80,7 +80,7 @@ func planComplete(ctx context.Context, env *step.Env, in contract.BackupInput) (
 		}
 		err = rec.Keep(ctx, w.client, env.Deployment)
 	}
-	env.Plan.Tell(contract.PlannedStyle(rec.Style))
+	env.Plan.Note(contract.PlannedStyle(rec.Style))
 	return out, err
 }
 
@@ -139,7 +139,7 @@ func planMigrate(ctx context.Context, env *step.Env, in contract.MigrateInput, w
 			planned.Note += "; only the backup leads back"
 			planned.Destroys = "migration " + planned.Name + " cannot be taken back: a rollback puts the backup in the place of the data"
 		}
-		env.Plan.Tell(planned)
+		env.Plan.Note(planned)
 	}
 	return out, nil
 }

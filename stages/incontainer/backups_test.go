@@ -22,10 +22,10 @@ import (
 // TestABackupLeavesTheContainer: the list, one backup as a whole, and its release.
 func TestABackupLeavesTheContainer(t *testing.T) {
 	root, out := t.TempDir(), filepath.Join(t.TempDir(), "out")
-	place := state.Place{Volume: root}
-	s, err := place.Open(t.Context())
+	backend := state.Backend{Volume: root}
+	s, err := backend.Open(t.Context())
 	require.NoError(t, err)
-	repo, err := backup.Open(t.Context(), place, s)
+	repo, err := backup.Open(t.Context(), backend, s)
 	require.NoError(t, err)
 	blob, err := repo.Pack(t.Context(), backup.ReleaseKey("b1"), fstest.MapFS{"platform.yaml": {Data: []byte("name: shop\n"), Mode: 0o644}})
 	require.NoError(t, err)

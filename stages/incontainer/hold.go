@@ -26,7 +26,7 @@ const DefaultLockTimeout = 15 * time.Second
 
 // lock is the deployment's lock in its store. What waits for it says so on errw.
 func (s *State) lock(errw io.Writer, patience time.Duration) *lock.Lock {
-	gone := func(who lock.Holder) (func(), bool) { return s.place.Gone(who.Run) }
+	gone := func(who lock.Holder) (func(), bool) { return s.backend.Gone(who.Run) }
 	return lock.New(s.store, lock.Options{Gone: gone, Patience: patience, Waiting: func(r lock.Record, damage error, d time.Duration) {
 		why := fmt.Sprintf("%s gave no sign of life", r.Holder)
 		switch {
@@ -54,10 +54,10 @@ func (s *State) hold(ctx context.Context, stop <-chan struct{}, req contract.Sta
 	if err := state.CheckRuntime(ctx, s.store); err != nil {
 		return store.Preflight(err)
 	}
-	if err := state.CheckProvider(ctx, s.place, s.store, os.Getenv(contract.ProviderVariable)); err != nil {
+	if err := state.CheckProvider(ctx, s.backend, s.store, os.Getenv(contract.ProviderVariable)); err != nil {
 		return store.Preflight(err)
 	}
-	end, err := s.place.Holds(ctx, req.Who.Run)
+	end, err := s.backend.Holds(ctx, req.Who.Run)
 	if err != nil {
 		return fmt.Errorf("note that the run holds the lock: %w", err)
 	}
@@ -90,7 +90,7 @@ const workLimit = 5 * time.Second
 // release releases the lock once nothing works for the run any more.
 func (s *State) release(ctx context.Context, run string, lease *lock.Lease) error {
 	for begun := time.Now(); ; {
-		if done, idle := s.place.Idle(run); idle {
+		if done, idle := s.backend.Idle(run); idle {
 			defer done()
 			return lease.Release(ctx)
 		}
@@ -104,7 +104,7 @@ func (s *State) release(ctx context.Context, run string, lease *lock.Lease) erro
 // watch returns once run has lost the lock, with the fault that says why. The watch counts as a holder
 // of the lock: nothing else shows that a hook, which is the user's program, has ended.
 func (s *State) watch(ctx context.Context, run string) (err error) {
-	end, err := s.place.Holds(ctx, run)
+	end, err := s.backend.Holds(ctx, run)
 	if err != nil {
 		return fmt.Errorf("note that the run watches the lock: %w", err)
 	}
@@ -136,7 +136,7 @@ func (s *State) wipe(ctx context.Context, run string, args []string) error {
 		if err := cmd.Run(); err != nil {
 			return fmt.Errorf("run %v: %w", args, err)
 		}
-		return s.place.ForgetCluster(ctx, w)
+		return s.backend.ForgetCluster(ctx, w)
 	})
 }
 

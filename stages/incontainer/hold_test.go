@@ -31,7 +31,7 @@ func holder(t *testing.T, root, run string, port ...int) (stop chan struct{}, en
 	screen := progress.Open(said, progress.Options{})
 	port = append(port, 0) // any
 	go func() {
-		err := (&State{place: state.Place{Volume: root}, store: volume(t, root), errw: screen}).hold(t.Context(), stop, contract.StateRequest{Who: lock.Holder{User: "u", Host: "h", Run: run, Workflow: "install"}, Port: port[0]})
+		err := (&State{backend: state.Backend{Volume: root}, store: volume(t, root), errw: screen}).hold(t.Context(), stop, contract.StateRequest{Who: lock.Holder{User: "u", Host: "h", Run: run, Workflow: "install"}, Port: port[0]})
 		containers.WriteFault(screen, err)
 		ended <- err
 	}()
@@ -62,7 +62,7 @@ func listens(t *testing.T, port int) {
 // volume is the store in a state volume.
 func volume(t *testing.T, root string) *store.Store {
 	t.Helper()
-	s, err := state.Place{Volume: root}.Open(t.Context())
+	s, err := state.Backend{Volume: root}.Open(t.Context())
 	require.NoError(t, err)
 	return s
 }
@@ -99,7 +99,7 @@ func TestARunOnAnotherProviderIsRefused(t *testing.T) {
 		t.Setenv(contract.ProviderVariable, provider)
 		stop := make(chan struct{})
 		close(stop)
-		return (&State{place: state.Place{Volume: root}, store: s, errw: io.Discard}).hold(t.Context(), stop, contract.StateRequest{Who: lock.Holder{Run: "r1", Workflow: "destroy"}})
+		return (&State{backend: state.Backend{Volume: root}, store: s, errw: io.Discard}).hold(t.Context(), stop, contract.StateRequest{Who: lock.Holder{Run: "r1", Workflow: "destroy"}})
 	}
 	require.NoError(t, begin("local"), "nothing was installed there")
 	require.NoError(t, state.PutCluster(t.Context(), s, 1, state.Cluster{UID: "u"}))
@@ -137,7 +137,7 @@ func TestALockThatIsTakenAwayEndsItsHolder(t *testing.T) {
 // TestARunThatLosesItsLockIsWatched: the watch says why it was lost.
 func TestARunThatLosesItsLockIsWatched(t *testing.T) {
 	root := t.TempDir()
-	s := &State{place: state.Place{Volume: root}, store: volume(t, root), errw: io.Discard}
+	s := &State{backend: state.Backend{Volume: root}, store: volume(t, root), errw: io.Discard}
 	require.ErrorContains(t, s.watch(t.Context(), "r1"), "nobody has it")
 	port := freePort(t)
 	stop, first, _ := holder(t, root, "r1", port)
@@ -184,13 +184,13 @@ func TestWhoWaitsForADeadHolderCanBeStopped(t *testing.T) {
 // of which something works is waited for.
 func TestARunThatIsGoneIsTakenOverAtOnce(t *testing.T) {
 	root := t.TempDir()
-	place, s := state.Place{Volume: root}, volume(t, root)
-	end, err := place.Holds(t.Context(), "r1")
+	backend, s := state.Backend{Volume: root}, volume(t, root)
+	end, err := backend.Holds(t.Context(), "r1")
 	require.NoError(t, err)
 	killed, cancel := context.WithCancel(t.Context())
 	_, lease, err := lock.New(s, lock.Options{}).Acquire(killed, lock.Holder{User: "u", Host: "h", Run: "r1"})
 	require.NoError(t, err)
-	_, work, err := place.Work(t.Context(), s, "r1")
+	_, work, err := backend.Work(t.Context(), s, "r1")
 	require.NoError(t, err)
 	defer func() { _ = lease.Leave(context.WithoutCancel(t.Context())) }() // it is lost
 	cancel()
@@ -212,7 +212,7 @@ func TestARunThatIsGoneIsTakenOverAtOnce(t *testing.T) {
 // TestALockIsNotReleasedWhileSomethingWorksUnderIt: it is left to expire.
 func TestALockIsNotReleasedWhileSomethingWorksUnderIt(t *testing.T) {
 	root := t.TempDir()
-	place, s := state.Place{Volume: root}, volume(t, root)
+	backend, s := state.Backend{Volume: root}, volume(t, root)
 	l := lock.New(s, lock.Options{})
 	for _, ends := range []bool{true, false} {
 		run := "r1"
@@ -222,7 +222,7 @@ func TestALockIsNotReleasedWhileSomethingWorksUnderIt(t *testing.T) {
 		port := freePort(t)
 		stop, ended, _ := holder(t, root, run, port)
 		listens(t, port)
-		_, work, err := place.Work(t.Context(), s, run)
+		_, work, err := backend.Work(t.Context(), s, run)
 		require.NoError(t, err)
 		close(stop)
 		time.Sleep(time.Second)
@@ -247,7 +247,7 @@ func TestALockIsNotReleasedWhileSomethingWorksUnderIt(t *testing.T) {
 // would be missed.
 func TestAWipeEndsWithTheLock(t *testing.T) {
 	root := t.TempDir()
-	s := &State{place: state.Place{Volume: root}, store: volume(t, root), errw: io.Discard}
+	s := &State{backend: state.Backend{Volume: root}, store: volume(t, root), errw: io.Discard}
 	lost := &fault.Fault{Code: lock.CodeLost}
 	mark, access := filepath.Join(root, "mark"), filepath.Join(root, "secrets", "kubeconfig")
 	require.NoError(t, s.store.Put(t.Context(), "secrets/kubeconfig", []byte("k")))
@@ -278,7 +278,7 @@ func TestAWipeEndsWithTheLock(t *testing.T) {
 // TestARunThatHasLostTheLockKeepsWhatIsItsOwn and nothing that is the deployment's.
 func TestARunThatHasLostTheLockKeepsWhatIsItsOwn(t *testing.T) {
 	root := t.TempDir()
-	s := &State{place: state.Place{Volume: root}, store: volume(t, root), errw: io.Discard}
+	s := &State{backend: state.Backend{Volume: root}, store: volume(t, root), errw: io.Discard}
 	keep := func(run, revision string) error {
 		text, err := json.Marshal(contract.RunFiles{Run: run, Files: map[string]string{"report.json": run}, Runtime: &contract.RuntimeState{Revision: revision}})
 		require.NoError(t, err)

@@ -41,7 +41,7 @@ func (s *State) list(ctx context.Context, dir string) ([]conductor.DeploymentSum
 
 // names are those of the deployments in the bucket or in the volumes below dir, sorted.
 func (s *State) names(ctx context.Context, dir string) ([]string, error) {
-	if !s.place.Remote() {
+	if !s.backend.Remote() {
 		return entries(dir)
 	}
 	keys, err := s.store.List(ctx, "")
@@ -71,11 +71,11 @@ func entries(dir string) ([]string, error) {
 
 // listed is a deployment whose state is in the bucket or in volume; nil if none is installed.
 func (s *State) listed(ctx context.Context, name, volume string) (out *conductor.DeploymentSummary, err error) {
-	one := &State{place: s.place, errw: io.Discard}
-	one.place.Volume = volume
-	if s.place.Remote() {
+	one := &State{backend: s.backend, errw: io.Discard}
+	one.backend.Volume = volume
+	if s.backend.Remote() {
 		one.store, err = s.store.Sub(name)
-	} else if one.store, err = one.place.Open(ctx); err == nil {
+	} else if one.store, err = one.backend.Open(ctx); err == nil {
 		defer func(s *store.Store) { err = errors.Join(err, s.Close()) }(one.store)
 	}
 	if err != nil {
@@ -89,6 +89,6 @@ func (s *State) listed(ctx context.Context, name, volume string) (out *conductor
 	if err != nil {
 		return nil, err
 	}
-	summary := conductor.SummaryOf(name, identity.Created, stored, s.place.Remote())
+	summary := conductor.SummaryOf(name, identity.Created, stored, s.backend.Remote())
 	return &summary, nil
 }

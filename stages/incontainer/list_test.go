@@ -38,11 +38,11 @@ func withRun(t *testing.T, s *store.Store, name string) {
 func TestDeploymentsAreListed(t *testing.T) {
 	for _, remote := range []bool{false, true} {
 		dir := t.TempDir()
-		s := &State{place: state.Place{Volume: t.TempDir()}, errw: io.Discard}
+		s := &State{backend: state.Backend{Volume: t.TempDir()}, errw: io.Discard}
 		of := func(name string) *store.Store { return volume(t, filepath.Join(dir, name)) }
 		if remote {
-			s.place.URL = "file://" + filepath.ToSlash(t.TempDir())
-			bucket, err := s.place.Open(t.Context())
+			s.backend.URL = "file://" + filepath.ToSlash(t.TempDir())
+			bucket, err := s.backend.Open(t.Context())
 			require.NoError(t, err)
 			s.store = bucket
 			of = func(name string) *store.Store {

@@ -29,7 +29,7 @@ func (s *State) open(ctx context.Context, req contract.StateRequest) (out contra
 			return err
 		}
 		out.First = runtime.Platform == ""
-		if out.Lost, err = s.place.ClusterLost(ctx, w.Store); err != nil {
+		if out.Lost, err = s.backend.ClusterLost(ctx, w.Store); err != nil {
 			return err
 		}
 		if _, err = state.MakeIdentity(ctx, w.Store, w.Generation, req.Deployment); err != nil || req.Entry == "" {

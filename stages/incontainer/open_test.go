@@ -19,7 +19,7 @@ import (
 func locked(t *testing.T, run string) *State {
 	t.Helper()
 	root := t.TempDir()
-	s := &State{place: state.Place{Volume: root, Node: t.TempDir()}, store: volume(t, root), errw: io.Discard}
+	s := &State{backend: state.Backend{Volume: root, Node: t.TempDir()}, store: volume(t, root), errw: io.Discard}
 	_, lease, err := lock.New(s.store, lock.Options{}).Acquire(t.Context(), lock.Holder{Run: run})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, lease.Release(t.Context())) })
@@ -89,7 +89,7 @@ func TestALostClusterIsNoticed(t *testing.T) {
 	require.False(t, lost(), "there was none")
 	require.NoError(t, s.store.Put(t.Context(), "secrets/kubeconfig", []byte("k")))
 	require.True(t, lost())
-	require.NoError(t, os.MkdirAll(filepath.Join(s.place.Node, "pki"), 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(s.place.Node, "pki/ca.crt"), nil, 0o600))
+	require.NoError(t, os.MkdirAll(filepath.Join(s.backend.Node, "pki"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(s.backend.Node, "pki/ca.crt"), nil, 0o600))
 	require.False(t, lost())
 }

@@ -35,14 +35,14 @@ func (p *planner) apps(ctx context.Context) error {
 		}
 		return nil
 	}
-	var site contract.Infrastructure
+	var infrastructure contract.Infrastructure
 	var git contract.Git
-	for id, into := range map[string]any{contract.TerraformStep().String(): &site, contract.GitStep().String(): &git} {
+	for id, into := range map[string]any{contract.TerraformStep().String(): &infrastructure, contract.GitStep().String(): &git} {
 		if err := json.Unmarshal(p.outputs[id], into); err != nil {
 			return fmt.Errorf("read the output of %s: %w", id, err)
 		}
 	}
-	input, err := stages.Rendering(p.req.Inputs, &site)
+	input, err := stages.Rendering(p.req.Inputs, &infrastructure)
 	if err != nil {
 		return err
 	}

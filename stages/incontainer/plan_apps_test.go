@@ -51,7 +51,7 @@ func TestAPlanOfApps(t *testing.T) {
 	require.NoError(t, err)
 	cfg := config.Default()
 	cfg.Global.Name = "demo"
-	site, err := conductor.SiteOf(local.Provider{}, providers.Deployment{Name: "demo", Scale: cfg.Global.Scale})
+	environment, err := conductor.EnvironmentOf(local.Provider{}, providers.Deployment{Name: "demo", Scale: cfg.Global.Scale})
 	require.NoError(t, err)
 	made := func(replicas int, git ...any) *contract.Plan {
 		t.Helper()
@@ -62,7 +62,7 @@ func TestAPlanOfApps(t *testing.T) {
 		out := &contract.Plan{Deployment: "demo", Basis: contract.PlanBasis{Objects: map[string]string{}}}
 		seen := &plan.Plan{}
 		for _, note := range git {
-			seen.Of("orchestrator/publish").Tell(note)
+			seen.Of("orchestrator/publish").Note(note)
 		}
 		seen.Of("orchestrator/sync").Put(apps+"root", api.Get(apps+"root"), api.Get(apps+"root"), "")
 		p := &planner{
@@ -78,7 +78,7 @@ func TestAPlanOfApps(t *testing.T) {
 					}},
 				}, nil
 			}},
-			req: contract.PlanRequest{Inputs: contract.Inputs{Config: cfg, Release: release, Site: site}, Cluster: true}, seen: seen, out: out,
+			req: contract.PlanRequest{Inputs: contract.Inputs{Config: cfg, Release: release, Environment: environment}, Cluster: true}, seen: seen, out: out,
 			outputs: map[string]json.RawMessage{
 				"orchestrator/sync": []byte("{}"), "infrastructure/terraform": []byte("{}"),
 				"preorchestrator/git": []byte(`{"clusterURL":"https://gitea.gitea.svc","repository":"slipway/platform"}`),

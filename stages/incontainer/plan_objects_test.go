@@ -33,9 +33,9 @@ func made(t *testing.T, change func(*plan.Plan, *contract.Plan)) *contract.Plan 
 	seen.Of("orchestrator/web").Put("/m", nil, object("ConfigMap", "copy", map[string]any{"data": map[string]any{"url": "https://u:" + canary + "@h"}}), "")
 	seen.Of("orchestrator/web").Put("/g", nil, object("Secret", "made", map[string]any{"data": map[string]any{"token": base64.StdEncoding.EncodeToString([]byte("random-1"))}}), "")
 	seen.Of("orchestrator/web").Label("random-1", "generated")
-	seen.Of("orchestrator/web").Tell(contract.PlanBasis{Terraform: "l 3"})
-	seen.Of("orchestrator/web").Tell(contract.PlanBasis{Git: "slipway/platform@c1"})
-	seen.Of("orchestrator/web").Tell(contract.PlannedChange{Of: contract.PlanJobs, Action: contract.PlanRun, Name: "Job shop/migrate", Note: "it has not been carried out"})
+	seen.Of("orchestrator/web").Note(contract.PlanBasis{Terraform: "l 3"})
+	seen.Of("orchestrator/web").Note(contract.PlanBasis{Git: "slipway/platform@c1"})
+	seen.Of("orchestrator/web").Note(contract.PlannedChange{Of: contract.PlanJobs, Action: contract.PlanRun, Name: "Job shop/migrate", Note: "it has not been carried out"})
 	out := &contract.Plan{Workflow: "install", Deployment: "blue", Release: contract.PlannedRelease{Name: "shop", From: "1.0.0", To: "1.0.0"},
 		Basis: contract.PlanBasis{Configuration: "c", Release: "r", Tools: "t", Objects: map[string]string{}}}
 	if change != nil {
@@ -65,7 +65,7 @@ func TestAPlanOfWhatStepsWouldDo(t *testing.T) {
 // TestWhatAnUpgradeTakesAway, the first one or a later one of its path.
 func TestWhatAnUpgradeTakesAway(t *testing.T) {
 	p := made(t, func(seen *plan.Plan, p *contract.Plan) {
-		seen.Of("orchestrator/web").Tell(contract.PlannedStyle(contract.InPlace))
+		seen.Of("orchestrator/web").Note(contract.PlannedStyle(contract.InPlace))
 		seen.Of("orchestrator/sync").Put("/b", object("Application", "guestbook", nil), nil, "")
 	})
 	require.Equal(t, contract.PlannedChange{
@@ -140,10 +140,10 @@ func TestWhatMakesAPlanStale(t *testing.T) {
 		}, "Service shop/svc was added"},
 		"configuration": {func(_ *plan.Plan, p *contract.Plan) { p.Basis.Configuration = "other" }, "the configuration has changed"},
 		"terraform": {func(seen *plan.Plan, _ *contract.Plan) {
-			seen.Of("x").Tell(contract.PlanBasis{Terraform: "l 4"})
+			seen.Of("x").Note(contract.PlanBasis{Terraform: "l 4"})
 		}, "the Terraform state has moved on: it is l 4, not l 3"},
 		"git": {func(seen *plan.Plan, _ *contract.Plan) {
-			seen.Of("x").Tell(contract.PlanBasis{Git: "slipway/platform@c2"})
+			seen.Of("x").Note(contract.PlanBasis{Git: "slipway/platform@c2"})
 		}, "somebody has pushed to the Git repository slipway/platform: it is c2, not c1"},
 		"style":   {func(_ *plan.Plan, p *contract.Plan) { p.Style = contract.InPlace }, "the style is in-place, not none"},
 		"release": {func(_ *plan.Plan, p *contract.Plan) { p.Basis.Release, p.Release.To = "r2", "1.1.0" }, "the platform release is shop 1.1.0, not shop 1.0.0"},

@@ -51,7 +51,7 @@ func (s *State) kept(ctx context.Context) (*backup.Repository, *contract.Install
 	if keys, err := s.store.List(ctx, backup.InstalledDir); err != nil || len(keys) == 0 {
 		return nil, nil, errNoCopy
 	}
-	repo, err := backup.Open(ctx, s.place, s.store)
+	repo, err := backup.Open(ctx, s.backend, s.store)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%w that can be read: %w", errNoCopy, err)
 	}

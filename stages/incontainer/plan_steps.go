@@ -46,7 +46,7 @@ var errOther = errors.New("it is not what was presumed")
 
 // step plans one step, in a context of its own; lasting is that of all of them.
 func (p *planner) step(lasting, ctx context.Context, s contract.Spec, req contract.Request) (json.RawMessage, error) {
-	seen, looks := p.seen, s.Key == contract.OwnershipStep().Key && !p.req.Adopt
+	seen, looks := p.seen, s.Key == contract.OwnershipStep().Key && !p.req.TakeOwnership
 	if looks { // at what there is, not at what would be; and it would write nothing
 		seen = &plan.Plan{}
 	}

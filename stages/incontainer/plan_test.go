@@ -42,7 +42,7 @@ func newPlanned(t *testing.T) *planned {
 	t.Helper()
 	root, release := t.TempDir(), t.TempDir()
 	require.NoError(t, os.CopyFS(release, os.DirFS("../../examples/platform/1.0.0")))
-	p := &planned{state: &State{place: state.Place{Volume: root}, store: volume(t, root), errw: io.Discard}, serial: 3}
+	p := &planned{state: &State{backend: state.Backend{Volume: root}, store: volume(t, root), errw: io.Discard}, serial: 3}
 	reg := &step.Registry{}
 	step.Register(reg, contract.PreflightStep(), step.Once(func(context.Context, *step.Env, contract.PreflightInput) (contract.Preflight, error) {
 		return contract.Preflight{}, nil
@@ -52,8 +52,8 @@ func newPlanned(t *testing.T) *planned {
 		return contract.Infrastructure{}, nil
 	}
 	step.Register(reg, contract.TerraformStep(), step.Once(apply).Planned(func(_ context.Context, env *step.Env, _ contract.TerraformInput) (contract.Infrastructure, error) {
-		env.Plan.Tell(contract.PlanBasis{Terraform: fmt.Sprintf("l %d", p.serial)})
-		env.Plan.Tell(contract.PlannedChange{Of: contract.PlanTerraform, Action: contract.PlanReplace, Name: "a.b", Destroys: "Terraform would replace a.b"})
+		env.Plan.Note(contract.PlanBasis{Terraform: fmt.Sprintf("l %d", p.serial)})
+		env.Plan.Note(contract.PlannedChange{Of: contract.PlanTerraform, Action: contract.PlanReplace, Name: "a.b", Destroys: "Terraform would replace a.b"})
 		return contract.Infrastructure{StorageClass: "c"}, nil
 	}))
 	p.Planner = &Planner{Steps: reg, Dirs: step.Dirs{State: root, Platform: release}, Render: func(_ context.Context, r *platform.Release, s contract.RenderInput) ([]contract.Rendered, error) {
@@ -72,12 +72,12 @@ func (p *planned) make(t *testing.T, text, release, approved string) (*contract.
 	t.Helper()
 	cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nglobal: {name: demo}\n"+text), config.Options{DefaultProvider: "local"})
 	require.NoError(t, err)
-	site, err := conductor.SiteOf(local.Provider{}, providers.Deployment{Name: "demo", Scale: cfg.Global.Scale})
+	environment, err := conductor.EnvironmentOf(local.Provider{}, providers.Deployment{Name: "demo", Scale: cfg.Global.Scale})
 	require.NoError(t, err)
 	p.n++
 	return p.perform(t.Context(), p.state, contract.PlanRequest{
 		Workflow: config.Install, Run: "20260102-030405-" + strings.Repeat("0", 5) + string(rune('a'+p.n)), ConfigText: cfg.Canonical(),
-		Inputs:   contract.Inputs{Site: site, ReleaseDigest: release, ImagesDigest: "i", RunOptions: contract.RunOptions{Adopt: p.adopt}},
+		Inputs:   contract.Inputs{Environment: environment, ReleaseDigest: release, ImagesDigest: "i", RunOptions: contract.RunOptions{TakeOwnership: p.adopt}},
 		Approved: approved, PlannedPath: p.path,
 	})
 }
@@ -85,7 +85,7 @@ func (p *planned) make(t *testing.T, text, release, approved string) (*contract.
 // installed keeps a release as the installed one.
 func (p *planned) installed(t *testing.T, is contract.Installed) {
 	t.Helper()
-	repo, err := backup.Open(t.Context(), p.state.place, p.state.store)
+	repo, err := backup.Open(t.Context(), p.state.backend, p.state.store)
 	require.NoError(t, err)
 	files := os.DirFS(p.Dirs.Platform)
 	is.Platform = "reference"
@@ -193,7 +193,7 @@ func TestAPlanOfAPath(t *testing.T) {
 		files := os.DirFS("../../examples/platform/" + version)
 		digest, err := platform.Digest(files)
 		require.NoError(t, err)
-		repo, err := backup.Open(t.Context(), p.state.place, p.state.store)
+		repo, err := backup.Open(t.Context(), p.state.backend, p.state.store)
 		require.NoError(t, err)
 		require.NoError(t, repo.KeepInstalled(t.Context(), 1, nil, contract.Installed{Platform: "reference", Version: version, Digest: digest, Config: cfg.Canonical()}, files))
 		require.NoError(t, state.PutRuntime(t.Context(), p.state.store, 1, contract.RuntimeState{Platform: version}))
@@ -238,13 +238,13 @@ func TestAStepWhoseOutputIsPresumed(t *testing.T) {
 	step.Register(p.Steps, contract.OwnershipStep(), step.Repeatable(func(context.Context, *step.Env, contract.OwnershipInput) (contract.Ownership, error) {
 		return finds, fails
 	}).Planned(func(_ context.Context, env *step.Env, _ contract.OwnershipInput) (contract.Ownership, error) {
-		env.Plan.Tell(contract.PlannedStyle("seen"))
+		env.Plan.Note(contract.PlannedStyle("seen"))
 		return finds, fails
 	}))
 	adopt := false
 	look := func(s contract.Spec, known *contract.Infrastructure) (json.RawMessage, *plan.Plan, error) {
 		t.Helper()
-		made := &planner{Planner: p.Planner, req: contract.PlanRequest{Cluster: true, Inputs: contract.Inputs{RunOptions: contract.RunOptions{Adopt: adopt}}}, seen: &plan.Plan{}, outputs: map[string]json.RawMessage{}, known: known}
+		made := &planner{Planner: p.Planner, req: contract.PlanRequest{Cluster: true, Inputs: contract.Inputs{RunOptions: contract.RunOptions{TakeOwnership: adopt}}}, seen: &plan.Plan{}, outputs: map[string]json.RawMessage{}, known: known}
 		out, err := made.step(t.Context(), t.Context(), s, contract.Request{Run: "r1", Stage: s.Stage, Step: s.Name, Deployment: "demo", Input: json.RawMessage("{}")})
 		require.NoError(t, err)
 		return out, made.seen, made.beside.Wait()
@@ -269,7 +269,7 @@ func TestAStepWhoseOutputIsPresumed(t *testing.T) {
 	_, _, err = look(ownership, same)
 	require.ErrorContains(t, err, "somebody else's")
 
-	adopt, fails, finds.Adopted = true, nil, []string{"Service shop/web"}
+	adopt, fails, finds.TakenOver = true, nil, []string{"Service shop/web"}
 	out, seen, err = look(ownership, same)
 	require.NoError(t, err)
 	require.Contains(t, string(out), "Service shop/web", "what is taken over is not presumed")

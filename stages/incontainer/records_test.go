@@ -32,10 +32,10 @@ func TestRecordsThatCannotBeRead(t *testing.T) {
 		t.Run(key, func(t *testing.T) {
 			for _, content := range contents {
 				bucket := t.TempDir()
-				place := state.Place{Volume: t.TempDir(), URL: "file://" + filepath.ToSlash(bucket)}
-				s, err := place.Open(t.Context())
+				backend := state.Backend{Volume: t.TempDir(), URL: "file://" + filepath.ToSlash(bucket)}
+				s, err := backend.Open(t.Context())
 				require.NoError(t, err)
-				on := &State{place: place, store: s, errw: io.Discard}
+				on := &State{backend: backend, store: s, errw: io.Discard}
 				r := &report.Run{ID: id, Workflow: "install", Deployment: "blue", Started: time.Now(), Outcome: report.Running}
 				record, err := r.Encode()
 				require.NoError(t, err)

@@ -104,7 +104,7 @@ func writeJSON(file string, v any) error {
 }
 
 func (s *State) backups(ctx context.Context) ([]contract.BackupSummary, error) {
-	repo, err := backup.Open(ctx, s.place, s.store)
+	repo, err := backup.Open(ctx, s.backend, s.store)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (s *State) backups(ctx context.Context) ([]contract.BackupSummary, error) {
 
 // backup is a backup, with the release that was installed when it was made.
 func (s *State) backup(ctx context.Context, id string) (*contract.BackupRelease, error) {
-	repo, err := backup.Open(ctx, s.place, s.store)
+	repo, err := backup.Open(ctx, s.backend, s.store)
 	if err != nil {
 		return nil, err
 	}

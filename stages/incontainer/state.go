@@ -30,32 +30,32 @@ import (
 
 // State is a deployment's state: a volume, or a bucket that the environment names.
 type State struct {
-	place state.Place
-	store *store.Store
-	errw  io.Writer
+	backend state.Backend
+	store   *store.Store
+	errw    io.Writer
 }
 
 // WithState opens the state in the volume at root and calls do. A fault is written to
 // errw for the conductor, too. No secret of the container is in the error.
 func WithState(ctx context.Context, root string, stores map[string]store.Opener, errw io.Writer, do func(*State) error) (err error) {
-	place := state.At(root, os.Getenv, stores)
-	defer func() { err = reportFault(errw, place, err) }()
-	s, err := place.Open(ctx)
+	backend := state.At(root, os.Getenv, stores)
+	defer func() { err = reportFault(errw, backend, err) }()
+	s, err := backend.Open(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	return do(&State{place: place, store: s, errw: errw})
+	return do(&State{backend: backend, store: s, errw: errw})
 }
 
-// reportFault returns err without the secrets of a container with the state at place and what does
+// reportFault returns err without the secrets of a container with the state at backend and what does
 // something to a terminal, and writes a fault in it to errw for the conductor.
-func reportFault(errw io.Writer, place state.Place, err error) error {
+func reportFault(errw io.Writer, backend state.Backend, err error) error {
 	if err == nil {
 		return nil
 	}
 	var secrets redact.Secrets
-	if unread := place.Secrets(secrets.Add); unread != nil {
+	if unread := backend.Secrets(secrets.Add); unread != nil {
 		err = errors.Join(err, unread)
 	}
 	err = fault.Map(err, func(text string) string { return secrets.Clean(text) })
@@ -122,7 +122,7 @@ func (s *State) Answer(ctx context.Context, args []string, file string, stop <-c
 // purge removes the state for a run, which has the lock.
 func (s *State) purge(ctx context.Context, req contract.StateRequest) error {
 	return s.under(ctx, req.Who.Run, func(ctx context.Context, w *state.Work) error {
-		if err := state.Purge(ctx, s.place, w); err != nil || req.Entry == "" {
+		if err := state.Purge(ctx, s.backend, w); err != nil || req.Entry == "" {
 			return err
 		}
 		if err := os.Remove(req.Entry); !errors.Is(err, fs.ErrNotExist) {
@@ -134,7 +134,7 @@ func (s *State) purge(ctx context.Context, req contract.StateRequest) error {
 
 // under calls do for a run as long as that has the lock.
 func (s *State) under(ctx context.Context, run string, do func(context.Context, *state.Work) error) (err error) {
-	ctx, w, err := s.place.Work(ctx, s.store, run)
+	ctx, w, err := s.backend.Work(ctx, s.store, run)
 	if err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (s *State) report(ctx context.Context, out, run string) (string, error) {
 
 // kubeconfig is the administrator's access to the cluster; empty if there is none.
 func (s *State) kubeconfig(ctx context.Context) ([]byte, error) {
-	text, err := s.place.Kubeconfig(ctx, s.store)
+	text, err := s.backend.Kubeconfig(ctx, s.store)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read the kubeconfig: %w", err)
 	}
@@ -306,10 +306,10 @@ func (s *State) stored(ctx context.Context) (*contract.Stored, error) {
 		return nil, err
 	}
 	out.Platform = runtime.Platform
-	if out.Cluster, err = s.place.HasKubeconfig(ctx, s.store); err != nil {
+	if out.Cluster, err = s.backend.HasKubeconfig(ctx, s.store); err != nil {
 		return nil, fmt.Errorf("look for the cluster's credentials: %w", err)
 	}
-	if out.Lost, err = s.place.ClusterLost(ctx, s.store); err != nil {
+	if out.Lost, err = s.backend.ClusterLost(ctx, s.store); err != nil {
 		return nil, err
 	}
 	identity, err := state.Identity(ctx, s.store)
@@ -339,7 +339,7 @@ func (s *State) waits(record *report.Run) ([]contract.Wait, error) {
 		if r.Status != pipeline.Running {
 			continue
 		}
-		text, err := bounded.File(filepath.Join(s.place.Volume, "runs", record.ID, "steps", r.Stage+"."+r.Step, contract.WaitsFile), bounded.Generated)
+		text, err := bounded.File(filepath.Join(s.backend.Volume, "runs", record.ID, "steps", r.Stage+"."+r.Step, contract.WaitsFile), bounded.Generated)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

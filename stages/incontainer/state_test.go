@@ -24,7 +24,7 @@ import (
 func TestState_ofAClusterThatIsThere(t *testing.T) {
 	root := t.TempDir()
 	s := volume(t, root)
-	on := &State{place: state.Place{Volume: root}, store: s, errw: io.Discard}
+	on := &State{backend: state.Backend{Volume: root}, store: s, errw: io.Discard}
 	known := func() bool {
 		stored, err := on.stored(t.Context())
 		require.NoError(t, err)
@@ -54,7 +54,7 @@ func TestState_ofARunWithoutAnEnd(t *testing.T) {
 	record, err := r.Encode()
 	require.NoError(t, err)
 	s := volume(t, root)
-	on := &State{place: state.Place{Volume: root}, store: s, errw: io.Discard}
+	on := &State{backend: state.Backend{Volume: root}, store: s, errw: io.Discard}
 	require.NoError(t, state.Keep(t.Context(), s, r.ID, map[string][]byte{
 		report.RecordFile:                       record,
 		"steps/a.done/result.json":              []byte(`{"status":"succeeded","started":"2026-01-02T03:04:06Z","finished":"2026-01-02T03:04:08Z"}`),
@@ -115,7 +115,7 @@ func TestState_ofARunWithoutAnEnd(t *testing.T) {
 // TestRunsWithARecordThatCannotBeUsed: the others are listed all the same.
 func TestRunsWithARecordThatCannotBeUsed(t *testing.T) {
 	s := volume(t, t.TempDir())
-	on := &State{place: state.Place{Volume: t.TempDir()}, store: s, errw: io.Discard}
+	on := &State{backend: state.Backend{Volume: t.TempDir()}, store: s, errw: io.Discard}
 	ids := []string{"20260102-030405-a1b2c3", "20260102-030406-a1b2c3", "20260102-030407-a1b2c3"}
 	whole, err := (&report.Run{ID: ids[2], Workflow: "install", Outcome: report.Succeeded}).Encode()
 	require.NoError(t, err)
@@ -138,7 +138,7 @@ func TestRunsWithARecordThatCannotBeUsed(t *testing.T) {
 func TestState_afterTests(t *testing.T) {
 	root := t.TempDir()
 	s := volume(t, root)
-	on := &State{place: state.Place{Volume: root}, store: s, errw: io.Discard}
+	on := &State{backend: state.Backend{Volume: root}, store: s, errw: io.Discard}
 	generation := int64(0)
 	last := func(id, workflow string) *report.Run {
 		r := &report.Run{ID: id, Workflow: workflow, Deployment: "blue", Started: time.Now()}
@@ -165,7 +165,7 @@ func TestState_afterTests(t *testing.T) {
 // beside it is the one that was.
 func TestState_afterARefusedRun(t *testing.T) {
 	s := volume(t, t.TempDir())
-	on := &State{place: state.Place{Volume: t.TempDir()}, store: s, errw: io.Discard}
+	on := &State{backend: state.Backend{Volume: t.TempDir()}, store: s, errw: io.Discard}
 	unfit := &fault.Fault{Code: "INF-034", Class: fault.Preflight, Op: "check the disk", Err: errors.New("1 GiB is free")}
 	generation := int64(0)
 	last := func(id, workflow, step string, err error) *contract.Stored {

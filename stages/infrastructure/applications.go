@@ -112,7 +112,7 @@ func turn(a unstructured.Unstructured) int {
 }
 
 // markOwned gives the objects outside of namespaces that an Application has brought the deployment's
-// label, by which they are removed if no cascade takes them, as it never takes definitions. It leaves out
+// label, by which they are removed if no cascade takes them, as it never takes crds. It leaves out
 // namespaces, and CRDs that are older than the deployment, because somebody else made these.
 func (r *remover) markOwned(ctx context.Context, a unstructured.Unstructured) error {
 	objs, err := r.broughtBy(ctx, a, func(o argo.Resource) bool { return o.Namespace == "" && o.Kind != "Namespace" })

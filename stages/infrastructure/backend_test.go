@@ -42,7 +42,7 @@ func (memory) Credentials() []string { return nil }
 func inBucket(t *testing.T) (*step.Env, *store.Store) {
 	t.Helper()
 	env := newEnv(t, "/nowhere", io.Discard)
-	env.Place.URL, env.Place.Openers = "s3://bucket", map[string]store.Opener{"s3": memory{}}
+	env.Backend.URL, env.Backend.Openers = "s3://bucket", map[string]store.Opener{"s3": memory{}}
 	s, err := env.Store(t.Context())
 	require.NoError(t, err)
 	return env, s

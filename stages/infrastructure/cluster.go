@@ -69,7 +69,7 @@ func keep(ctx context.Context, env *step.Env, existing bool) error {
 	if err != nil {
 		return err
 	}
-	changed, err := env.Place.SealKubeconfig(ctx, s, env.Generation(), env.Plan != nil) // where the store is a bucket
+	changed, err := env.Backend.SealKubeconfig(ctx, s, env.Generation(), env.Plan != nil) // where the store is a bucket
 	if err == nil && changed {
 		env.Plan.Change("keep the access to the cluster in %s", s.Location())
 	}

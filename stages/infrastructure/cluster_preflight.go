@@ -41,7 +41,7 @@ func clusterPreflight(ctx context.Context, env *step.Env, in contract.ClusterPre
 	if out.Version, err = answers(ctx, env, c, answerLimit); err != nil {
 		return out, err
 	}
-	if err := sameCluster(ctx, env, c, in.Adopt); err != nil && !apierrors.IsForbidden(err) { // the rights are judged as a whole
+	if err := sameCluster(ctx, env, c, in.TakeOwnership); err != nil && !apierrors.IsForbidden(err) { // the rights are judged as a whole
 		return out, err
 	}
 	problems := checkVersion(out.Version, in.Kubernetes)

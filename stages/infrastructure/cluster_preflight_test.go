@@ -218,7 +218,7 @@ func TestAnotherCluster(t *testing.T) {
 	other := httptest.NewServer(theirs{version: "v1.35.0", classes: defaultSlow, uid: "u2"})
 	t.Cleanup(other.Close)
 	elsewhere := reaching(t, other.URL)
-	elsewhere.Existing, elsewhere.Place = true, env.Place
+	elsewhere.Existing, elsewhere.Backend = true, env.Backend
 	_, err = clusterPreflight(t.Context(), elsewhere, contract.ClusterPreflightInput{Kubernetes: "1.35.4"})
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeOtherCluster})
 	require.Equal(t, fault.Preflight, fault.ClassOf(err))
@@ -236,11 +236,11 @@ func TestANamesake(t *testing.T) {
 	_, _, err = reach(t.Context(), env, reachLimit, false)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeOtherCluster}, "a destroy leaves it alone")
 
-	in.Adopt = true
+	in.TakeOwnership = true
 	_, err = clusterPreflight(t.Context(), env, in)
 	require.NoError(t, err)
 
-	in.Adopt = false
+	in.TakeOwnership = false
 	another := theirs{version: "v1.35.0", classes: defaultSlow, uid: "u1", has: "other"}.serve(t)
 	_, err = clusterPreflight(t.Context(), another, in)
 	require.NoError(t, err, "infrastructure/ownership refuses it")
@@ -256,8 +256,8 @@ func TestANamesakeIsKnownByItsIdentity(t *testing.T) {
 	look := func(id string, adopt bool) error {
 		t.Helper()
 		now := theirs{version: "v1.35.0", classes: defaultSlow, uid: "u1", has: "demo", id: id}.serve(t)
-		now.Place = env.Place
-		_, err := clusterPreflight(t.Context(), now, contract.ClusterPreflightInput{Kubernetes: "1.35.4", Adopt: adopt})
+		now.Backend = env.Backend
+		_, err := clusterPreflight(t.Context(), now, contract.ClusterPreflightInput{Kubernetes: "1.35.4", TakeOwnership: adopt})
 		_, _, removal := reach(t.Context(), now, reachLimit, false)
 		if !adopt {
 			require.Equal(t, err, removal)

@@ -20,7 +20,7 @@ func TestTheAccessIsKept(t *testing.T) {
 	require.NoError(t, keep(t.Context(), env, false), "it is in the store already, which is the volume")
 
 	env = step.NewEnv("r1", "infrastructure/cluster", step.Dirs{State: env.StateDir}, io.Discard, io.Discard)
-	env.Place = state.Place{Volume: env.StateDir, URL: "s3://bucket", MakeKey: true, Openers: map[string]store.Opener{"s3": memory{}}}
+	env.Backend = state.Backend{Volume: env.StateDir, URL: "s3://bucket", MakeKey: true, Openers: map[string]store.Opener{"s3": memory{}}}
 	require.ErrorContains(t, keep(t.Context(), env, false), "read the kubeconfig")
 	require.NoError(t, os.MkdirAll(filepath.Dir(env.Kubeconfig), 0o700))
 	require.NoError(t, os.WriteFile(env.Kubeconfig, []byte("c4nary"), 0o600))

@@ -128,7 +128,7 @@ func (e *expected) elsewhere(ctx context.Context, members []kube.Member) ([]kube
 	}), nil
 }
 
-// chart are the objects that a chart renders to in this cluster, definitions and hooks among them.
+// chart are the objects that a chart renders to in this cluster, crds and hooks among them.
 func (e *expected) chart(ctx context.Context, c platform.Component, in contract.ComponentInput) ([]*unstructured.Unstructured, error) {
 	ch, err := render.LoadChart(ctx, e.release.Files(), c.Path)
 	if err != nil {

@@ -103,17 +103,17 @@ func TestWhatIsInTheWayOfAnAppEndsTheRunOrIsTakenOver(t *testing.T) {
 	require.Greater(t, out.Objects, 6)
 
 	foreign := map[string]string{ // to what it is called
-		classes + "platform-data":           "PriorityClass platform-data (without an owner)",
-		team + "settings":                   "ConfigMap team/settings (without an owner)",
-		team + "hook":                       "ConfigMap team/hook (without an owner)",
-		gadget:                              "Gadget team/pages (of the deployment elsewhere)",
-		definitions + "widgets.example.com": "CustomResourceDefinition widgets.example.com (without an owner)",
+		classes + "platform-data":    "PriorityClass platform-data (without an owner)",
+		team + "settings":            "ConfigMap team/settings (without an owner)",
+		team + "hook":                "ConfigMap team/hook (without an owner)",
+		gadget:                       "Gadget team/pages (of the deployment elsewhere)",
+		crds + "widgets.example.com": "CustomResourceDefinition widgets.example.com (without an owner)",
 	}
 	api.Set(t, classes+"platform-data", "{metadata: {name: platform-data}, value: 1}")
 	api.Set(t, team+"settings", "metadata: {name: settings, namespace: team}")
 	api.Set(t, team+"hook", "metadata: {name: hook, namespace: team, annotations: {"+kube.TrackingID+": 'theirs:/ConfigMap:team/hook'}, managedFields: [{manager: argocd-controller}]}")
 	api.Set(t, gadget, "metadata: {name: pages, namespace: team, labels: {"+kube.DeploymentLabel+": elsewhere}, annotations: {"+kube.TrackingID+": 'pages:example.com/Gadget:team/pages'}}")
-	api.Set(t, definitions+"widgets.example.com", "metadata: {name: widgets.example.com}")
+	api.Set(t, crds+"widgets.example.com", "metadata: {name: widgets.example.com}")
 	_, err = f.ownership(t.Context(), env, in)
 	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeForeign})
 	for _, name := range foreign {
@@ -123,11 +123,11 @@ func TestWhatIsInTheWayOfAnAppEndsTheRunOrIsTakenOver(t *testing.T) {
 	require.NotContains(t, err.Error(), "ServiceAccount")
 	require.Empty(t, api.Writes())
 
-	in.Adopt = true
+	in.TakeOwnership = true
 	out, err = f.ownership(t.Context(), env, in)
 	require.NoError(t, err)
-	require.Len(t, out.Adopted, len(foreign))
-	in.Adopt = false
+	require.Len(t, out.TakenOver, len(foreign))
+	in.TakeOwnership = false
 	_, err = f.ownership(t.Context(), env, in)
 	require.NoError(t, err, "it is the deployment's now")
 }
@@ -141,7 +141,7 @@ func TestWhatAnAppHasBroughtIsNotInItsWay(t *testing.T) {
 	}
 	api.Set(t, classes+"platform-data", "metadata: {name: platform-data, "+mark("pages", "scheduling.k8s.io/PriorityClass:/platform-data")+"}")
 	api.Set(t, team+"settings", "metadata: {name: settings, namespace: team, "+mark("former", "/ConfigMap:team/settings")+"}")
-	api.Set(t, definitions+"widgets.example.com", "metadata: {name: widgets.example.com, managedFields: [{manager: argocd-controller}]}")
+	api.Set(t, crds+"widgets.example.com", "metadata: {name: widgets.example.com, managedFields: [{manager: argocd-controller}]}")
 	_, err := f.ownership(t.Context(), env, in)
 	require.ErrorContains(t, err, "ConfigMap team/settings", "former is nobody of the deployment's")
 	require.NotContains(t, err.Error(), "PriorityClass")

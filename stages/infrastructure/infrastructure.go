@@ -47,7 +47,7 @@ func Register(r *step.Registry, build lint.BuildTree) {
 	step.Register(r, contract.StorageStep(), step.Verified(storage, verifyStorage))
 	step.Register(r, contract.LoadBalancerStep(), step.Verified(loadBalancer, verifyLoadBalancer))
 	step.Register(r, contract.PlatformRemoveStep(), step.Once(platformRemove).Planned(planRemove))
-	step.Register(r, contract.DefinitionsRemoveStep(), step.Once(definitionsRemove).Planned(planRemove))
+	step.Register(r, contract.CRDsRemoveStep(), step.Once(crdsRemove).Planned(planRemove))
 	step.Register(r, contract.PlatformInventoryStep(), step.Once(platformInventory))
 	step.Register(r, contract.InventoryStep(), step.Once(inventory).Planned(planRemoval))
 }

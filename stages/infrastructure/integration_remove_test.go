@@ -24,7 +24,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/removal"
 )
 
-// argo applies the Argo CD of the bundle: its definitions alone, or everything.
+// argo applies the Argo CD of the bundle: its crds alone, or everything.
 func (d *deployment) argo(c *kube.Client, everything bool) {
 	d.t.Helper()
 	raw, err := os.ReadFile(filepath.Join(os.Getenv("SLIPWAY_TEST_BUNDLE"), "manifests", "argocd", "core-install.yaml"))
@@ -140,7 +140,7 @@ func (d *deployment) removed() contract.Removed {
 	d.t.Helper()
 	var out, then contract.Removed
 	require.Equal(d.t, contract.Succeeded, d.run("infrastructure", "platform-remove", "", contract.RemoveInput{}, &out).Status)
-	require.Equal(d.t, contract.Succeeded, d.run("infrastructure", "definitions-remove", "", contract.RemoveInput{}, &then).Status)
+	require.Equal(d.t, contract.Succeeded, d.run("infrastructure", "crds-remove", "", contract.RemoveInput{}, &then).Status)
 	out.Namespaces, out.Cluster = append(out.Namespaces, then.Namespaces...), append(out.Cluster, then.Cluster...)
 	out.Stripped, out.Kept = append(out.Stripped, then.Stripped...), append(out.Kept, then.Kept...)
 	return out

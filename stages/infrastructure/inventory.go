@@ -42,7 +42,7 @@ func count(ctx context.Context, env *step.Env, in contract.InventoryInput, out c
 	if in.Gone {
 		out.Unreachable = "the cluster was removed, with everything in it"
 	} else {
-		has, why, err := ask(ctx, env, in)
+		has, why, err := takeInventory(ctx, env, in)
 		if err != nil {
 			return out, err
 		}
@@ -65,8 +65,8 @@ func count(ctx context.Context, env *step.Env, in contract.InventoryInput, out c
 	return out, nil
 }
 
-// ask looks into the cluster. If that does not answer, why says so.
-func ask(ctx context.Context, env *step.Env, in contract.InventoryInput) (has holdings, why string, err error) {
+// takeInventory looks into the cluster. If that does not answer, why says so.
+func takeInventory(ctx context.Context, env *step.Env, in contract.InventoryInput) (has holdings, why string, err error) {
 	limit := reachLimit
 	if in.SkipUnreachable {
 		limit = skipLimit
@@ -75,7 +75,7 @@ func ask(ctx context.Context, env *step.Env, in contract.InventoryInput) (has ho
 	if err != nil || c == nil {
 		return has, why, err
 	}
-	r, err := newRemover(ctx, env, c, in.Definitions)
+	r, err := newRemover(ctx, env, c, in.CRDs)
 	if err == nil {
 		err = r.take(ctx, &has)
 	}
@@ -158,7 +158,7 @@ func (r *remover) takeOthers(ctx context.Context, going []string, claims map[str
 			out.names = append(out.names, name)
 		}
 	}
-	var definitions, all []unstructured.Unstructured
+	var crds, all []unstructured.Unstructured
 	for _, look := range []removal.Look{r.elsewhere, r.outside, r.brought} {
 		objs, err := look(ctx)
 		if err != nil {
@@ -170,7 +170,7 @@ func (r *remover) takeOthers(ctx context.Context, going []string, claims map[str
 		kept := o.GetLabels()[kube.Kept] != ""
 		if o.GetKind() == definitionKind {
 			kept = r.staysKept(o)
-			definitions = append(definitions, o)
+			crds = append(crds, o)
 		}
 		if !kept && !r.stays(o, claims) {
 			out.add(o)
@@ -187,8 +187,8 @@ func (r *remover) takeOthers(ctx context.Context, going []string, claims map[str
 	if err != nil || r.Rules.CRDs != platform.RemoveDelete {
 		return err
 	}
-	objs, err := r.instancesOf(definitions)(ctx)
-	for _, o := range objs { // these go with the definitions, whoever has made them
+	objs, err := r.instancesOf(crds)(ctx)
+	for _, o := range objs { // these go with the crds, whoever has made them
 		if !slices.Contains(going, o.GetNamespace()) {
 			out.add(o)
 		}

@@ -74,17 +74,17 @@ func (f finder) ownership(ctx context.Context, env *step.Env, in contract.Owners
 	if err := othersSystem(foreign); err != nil {
 		return out, err
 	}
-	if len(foreign) > 0 && !in.Adopt {
+	if len(foreign) > 0 && !in.TakeOwnership {
 		return out, isForeign(env.Deployment, foreign, in)
 	}
 	for i := range foreign {
 		if err := adopt(ctx, c, env.Deployment, &foreign[i]); err != nil {
 			return out, err
 		}
-		out.Adopted = append(out.Adopted, whose(env.Deployment, &foreign[i]))
+		out.TakenOver = append(out.TakenOver, whose(env.Deployment, &foreign[i]))
 	}
-	if len(out.Adopted) > 0 {
-		env.Progress("took over %s", strings.Join(out.Adopted, ", "))
+	if len(out.TakenOver) > 0 {
+		env.Progress("took over %s", strings.Join(out.TakenOver, ", "))
 	}
 	env.Progress("%d objects, none owned by others", out.Objects)
 	return out, nil

@@ -54,9 +54,9 @@ func TestALabelMakesNoNamespaceTheDeployments(t *testing.T) {
 	require.NoError(t, own())
 
 	list("former")
-	in.Adopt = true
+	in.TakeOwnership = true
 	require.NoError(t, own())
 	require.Equal(t, before["metadata"].(map[string]any)["labels"], api.Get(shop)["metadata"].(map[string]any)["labels"], "it stays what an earlier destroy has kept")
-	env.Existing, in.Adopt = false, false
+	env.Existing, in.TakeOwnership = false, false
 	require.NoError(t, own(), "nobody else was in a cluster that Slipway has made")
 }

@@ -78,7 +78,7 @@ func TestWhatIsSomebodyElsesEndsTheRunOrIsTakenOver(t *testing.T) {
 		"/apis/rbac.authorization.k8s.io/v1/clusterroles/web":    "ClusterRole web (without an owner)",
 		"/api/v1/namespaces/kube-system/configmaps/cache-config": "ConfigMap kube-system/cache-config (without an owner)",
 		"/api/v1/namespaces/kube-system/configmaps/hook":         "ConfigMap kube-system/hook (without an owner)",
-		definitions + "gadgets.example.com":                      "CustomResourceDefinition gadgets.example.com (without an owner)",
+		crds + "gadgets.example.com":                             "CustomResourceDefinition gadgets.example.com (without an owner)",
 	}
 	api, env, in := wanting(t)
 	api.Set(t, "/api/v1/namespaces/shop/serviceaccounts/default", "metadata: {name: default}") // Kubernetes' own
@@ -104,19 +104,19 @@ func TestWhatIsSomebodyElsesEndsTheRunOrIsTakenOver(t *testing.T) {
 	require.NotContains(t, err.Error(), "ServiceAccount")
 	require.Empty(t, api.Writes())
 
-	in.Adopt = true
+	in.TakeOwnership = true
 	out, err := finder{}.ownership(t.Context(), env, in)
 	require.NoError(t, err)
-	require.Len(t, out.Adopted, len(foreign))
+	require.Len(t, out.TakenOver, len(foreign))
 	for path := range foreign {
 		labels, _ := api.Get(path)["metadata"].(map[string]any)["labels"].(map[string]any)
 		require.Equal(t, "demo", labels[kube.DeploymentLabel], path)
 		require.NotContains(t, labels, kube.ManagedBy)
 	}
-	in.Adopt = false
+	in.TakeOwnership = false
 	out, err = finder{}.ownership(t.Context(), env, in)
 	require.NoError(t, err, "it is the deployment's now")
-	require.Empty(t, out.Adopted)
+	require.Empty(t, out.TakenOver)
 }
 
 // TestTheSecretWithTheAccountIsAmongThem, where there is an account.
@@ -147,11 +147,11 @@ func TestAnObjectThatLostItsLabelIsOurs(t *testing.T) {
 func TestANamespaceOfAnotherDeploymentIsOnlyUsed(t *testing.T) {
 	api, env, in := wanting(t)
 	const elsewhere = "labels: {" + kube.ManagedBy + ": slipway, " + kube.DeploymentLabel + ": elsewhere}"
-	in.Adopt = true
+	in.TakeOwnership = true
 	api.Set(t, "/api/v1/namespaces/shop", "metadata: {name: shop, "+elsewhere+"}")
 	out, err := finder{}.ownership(t.Context(), env, in)
 	require.NoError(t, err)
-	require.Equal(t, []string{"Namespace shop (of the deployment elsewhere)"}, out.Adopted)
+	require.Equal(t, []string{"Namespace shop (of the deployment elsewhere)"}, out.TakenOver)
 	labels := api.Get("/api/v1/namespaces/shop")["metadata"].(map[string]any)["labels"]
 	require.Equal(t, map[string]any{kube.DeploymentLabel: "demo"}, labels)
 

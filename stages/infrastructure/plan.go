@@ -75,7 +75,7 @@ func terraformPlan(ctx context.Context, env *step.Env, in contract.TerraformInpu
 	if planned, err = tf.ShowPlanFile(ctx, planFile); err != nil {
 		return nil, state, false, badTerraform(CodeTerraform, "read the plan of the Terraform root", err)
 	}
-	env.Plan.Tell(contract.PlanBasis{Terraform: fmt.Sprintf("%s %d", state.Lineage, state.Serial)})
+	env.Plan.Note(contract.PlanBasis{Terraform: fmt.Sprintf("%s %d", state.Lineage, state.Serial)})
 	for _, r := range planned.ResourceChanges {
 		c := contract.PlannedChange{Of: contract.PlanTerraform, Action: actionOf(r.Change.Actions), Name: r.Address, Fields: attributes(r.Change)}
 		switch c.Action {
@@ -85,12 +85,12 @@ func terraformPlan(ctx context.Context, env *step.Env, in contract.TerraformInpu
 			c.Destroys = "Terraform would " + c.Action + " " + r.Address
 		}
 		changes = true
-		env.Plan.Tell(c)
+		env.Plan.Note(c)
 	}
 	for _, name := range slices.Sorted(maps.Keys(planned.OutputChanges)) {
 		if c := planned.OutputChanges[name]; !c.Actions.NoOp() && !c.Actions.Read() {
 			note := cmp.Or(shown(c.Before, c.BeforeSensitive, nil), "none") + " → " + cmp.Or(shown(c.After, c.AfterSensitive, c.AfterUnknown), "none")
-			env.Plan.Tell(contract.PlannedChange{Of: contract.PlanOutputs, Action: contract.PlanChange, Name: name, Note: note})
+			env.Plan.Note(contract.PlannedChange{Of: contract.PlanOutputs, Action: contract.PlanChange, Name: name, Note: note})
 		}
 	}
 	return planned, state, changes, nil
@@ -173,7 +173,7 @@ func isTrue(v any) bool {
 
 // planRemoval has everything that the deployment has in the cluster deleted in the plan.
 func planRemoval(ctx context.Context, env *step.Env, in contract.InventoryInput) (contract.Inventory, error) {
-	has, why, err := ask(ctx, env, in)
+	has, why, err := takeInventory(ctx, env, in)
 	out := contract.Inventory{Objects: has.names, Unreachable: why}
 	if err != nil {
 		return out, err

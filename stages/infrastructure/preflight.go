@@ -17,10 +17,10 @@ import (
 
 // preflight checks the machine and reports everything that is missing at once.
 func preflight(ctx context.Context, env *step.Env, in contract.PreflightInput) (contract.Preflight, error) {
-	if env.Place.Remote() { // that the store answers was seen before the step began
+	if env.Backend.Remote() { // that the store answers was seen before the step began
 		s, err := env.Store(ctx)
 		if err == nil {
-			err = env.Place.CheckSecrets(ctx, s)
+			err = env.Backend.CheckSecrets(ctx, s)
 		}
 		if err != nil {
 			return contract.Preflight{}, err

@@ -63,11 +63,11 @@ func platformRemove(ctx context.Context, env *step.Env, in contract.RemoveInput)
 	})
 }
 
-// definitionsRemove removes the deployment's CustomResourceDefinitions, and then Slipway's own namespace,
+// crdsRemove removes the deployment's CustomResourceDefinitions, and then Slipway's own namespace,
 // which says how the platform is removed.
-func definitionsRemove(ctx context.Context, env *step.Env, in contract.RemoveInput) (contract.Removed, error) {
+func crdsRemove(ctx context.Context, env *step.Env, in contract.RemoveInput) (contract.Removed, error) {
 	return remove(ctx, env, in, func(r *remover) []part {
-		return []part{r.findNamespaces, r.ownDefinitions, r.systemNamespace}
+		return []part{r.findNamespaces, r.ownCRDs, r.systemNamespace}
 	})
 }
 
@@ -79,7 +79,7 @@ func remove(ctx context.Context, env *step.Env, in contract.RemoveInput, parts f
 	if err != nil || c == nil {
 		return contract.Removed{Unreachable: why}, err
 	}
-	r, err := newRemover(ctx, env, c, in.Definitions)
+	r, err := newRemover(ctx, env, c, in.CRDs)
 	if err != nil {
 		return contract.Removed{}, notRemoved(err)
 	}
@@ -96,8 +96,8 @@ func remove(ctx context.Context, env *step.Env, in contract.RemoveInput, parts f
 	return r.result(), nil
 }
 
-// newRemover removes by the cluster's record; definitions also removes definitions that the release keeps.
-func newRemover(ctx context.Context, env *step.Env, c *kube.Client, definitions bool) (*remover, error) {
+// newRemover removes by the cluster's record; crds also removes crds that the release keeps.
+func newRemover(ctx context.Context, env *step.Env, c *kube.Client, crds bool) (*remover, error) {
 	record, recorded, err := removal.Read(ctx, c, env.Deployment)
 	if err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func newRemover(ctx context.Context, env *step.Env, c *kube.Client, definitions 
 	r := &remover{env: env, recorded: recorded, record: record, projects: argo.Projects{}, platform: map[types.UID]bool{}, Remover: &removal.Remover{
 		Client: c, Deployment: env.Deployment, Argo: record.Argo, Rules: record.Remove, Log: env.Logger, Progress: env.Progress,
 	}}
-	if definitions {
+	if crds {
 		r.Rules.CRDs = platform.RemoveDelete
 	}
 	r.listed, err = removal.Listed(ctx, c, record.Components)

@@ -43,11 +43,11 @@ func (r *remover) findNamespaces(ctx context.Context) error {
 		}
 	}
 	slices.Sort(r.made)
-	return r.findAsked(ctx)
+	return r.findMarked(ctx)
 }
 
-// findAsked notes the namespaces with objects of the deployment that have a mark to stay.
-func (r *remover) findAsked(ctx context.Context) error {
+// findMarked notes the namespaces with objects of the deployment that have a mark to stay.
+func (r *remover) findMarked(ctx context.Context) error {
 	if len(r.made) == 0 {
 		return nil
 	}
@@ -305,7 +305,7 @@ func (r *remover) objects(ctx context.Context) error {
 	return nil
 }
 
-// clusterScope deletes what the deployment has outside of namespaces, but for definitions.
+// clusterScope deletes what the deployment has outside of namespaces, but for crds.
 func (r *remover) clusterScope(ctx context.Context) error {
 	objs, err := r.outside(ctx)
 	if err != nil {

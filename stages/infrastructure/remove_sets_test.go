@@ -252,33 +252,33 @@ func TestAnApplicationThatIsMadeAgainAndAgain(t *testing.T) {
 // TestADefinitionOfUnknownAge may be somebody else's: nothing says when the deployment began.
 func TestADefinitionOfUnknownAge(t *testing.T) {
 	api, env := withSets(t, "a")
-	api.Set(t, definitions+"gizmos.example.com", strings.Replace(definition("gizmo"), byUs, byArgo+", creationTimestamp: '2026-01-03T00:00:00Z'", 1))
+	api.Set(t, crds+"gizmos.example.com", strings.Replace(definition("gizmo"), byUs, byArgo+", creationTimestamp: '2026-01-03T00:00:00Z'", 1))
 	api.Set(t, argoAPI+"applications/a-a", "status: {resources: [{group: apiextensions.k8s.io, kind: CustomResourceDefinition, name: gizmos.example.com}]}")
 	r := found(t, env)
 	r.since = time.Time{}
 	apps, err := r.mine(t.Context(), argo.Applications())
 	require.NoError(t, err)
 	require.NoError(t, r.markOwned(t.Context(), apps[0]))
-	meta, _ := api.Get(definitions + "gizmos.example.com")["metadata"].(map[string]any)
+	meta, _ := api.Get(crds + "gizmos.example.com")["metadata"].(map[string]any)
 	require.Empty(t, meta["labels"])
 }
 
-// TestDefinitionsThatArgoCDHasBrought are the deployment's, unless they are older: no cascade
+// TestCRDsThatArgoCDHasBrought are the deployment's, unless they are older: no cascade
 // takes them, and the release says what becomes of them.
-func TestDefinitionsThatArgoCDHasBrought(t *testing.T) {
+func TestCRDsThatArgoCDHasBrought(t *testing.T) {
 	for policy, stays := range map[string]bool{platform.RemoveKeep: true, platform.RemoveUnused: false} {
 		t.Run(policy, func(t *testing.T) {
 			api, env := withSets(t, "a")
 			cascade(t, api, "a")
 			api.Set(t, "/api/v1/namespaces/slipway-system", "metadata: {creationTimestamp: '2026-01-02T00:00:00Z'}")
 			for name, created := range map[string]string{"gizmo": "2026-01-03T00:00:00Z", "antique": "2026-01-01T00:00:00Z"} {
-				api.Set(t, definitions+name+"s.example.com", strings.Replace(definition(name), byUs, byArgo+", creationTimestamp: '"+created+"'", 1))
+				api.Set(t, crds+name+"s.example.com", strings.Replace(definition(name), byUs, byArgo+", creationTimestamp: '"+created+"'", 1))
 			}
 			api.Set(t, argoAPI+"applications/a-a", "status: {resources: [{group: apiextensions.k8s.io, kind: CustomResourceDefinition, name: gizmos.example.com}, "+
 				"{group: apiextensions.k8s.io, kind: CustomResourceDefinition, name: antiques.example.com}]}")
 			record(t, env, func(rec *removal.Record) { rec.Remove.CRDs = policy })
 			for _, asked := range []bool{false, true} {
-				left, err := platformInventory(t.Context(), env, contract.InventoryInput{Definitions: asked})
+				left, err := platformInventory(t.Context(), env, contract.InventoryInput{CRDs: asked})
 				require.NoError(t, err)
 				for _, name := range []string{"gizmos", "gadgets"} {
 					require.Equal(t, asked || !stays, slices.Contains(left.Objects, "CustomResourceDefinition "+name+".example.com"), "a plan says what goes: %s", name)
@@ -287,24 +287,24 @@ func TestDefinitionsThatArgoCDHasBrought(t *testing.T) {
 			}
 			out, err := removed(t.Context(), env, contract.RemoveInput{})
 			require.NoError(t, err)
-			require.Equal(t, stays, api.Get(definitions+"gizmos.example.com") != nil)
+			require.Equal(t, stays, api.Get(crds+"gizmos.example.com") != nil)
 			require.Equal(t, stays, slices.Contains(out.Kept, "CustomResourceDefinition gizmos.example.com"))
-			meta, _ := api.Get(definitions + "antiques.example.com")["metadata"].(map[string]any)
+			meta, _ := api.Get(crds + "antiques.example.com")["metadata"].(map[string]any)
 			require.Empty(t, meta["labels"], "it was there before")
 			empty(t, env)
 		})
 	}
 }
 
-// TestDefinitionsGoOnRequest though the release keeps them: with all objects, those that
+// TestCRDsGoOnRequest though the release keeps them: with all objects, those that
 // somebody holds and those in namespaces of others among them. An earlier removal may have
 // kept them.
-func TestDefinitionsGoOnRequest(t *testing.T) {
+func TestCRDsGoOnRequest(t *testing.T) {
 	for _, earlier := range []bool{false, true} {
 		t.Run(fmt.Sprintf("after an earlier removal %v", earlier), func(t *testing.T) {
 			api, env := shared(t)
-			api.Set(t, definitions+"widgets.example.com", definition("widget"))
-			api.Set(t, definitions+"widgets.example.com", "spec: {conversion: {strategy: Webhook, webhook: {}}}")
+			api.Set(t, crds+"widgets.example.com", definition("widget"))
+			api.Set(t, crds+"widgets.example.com", "spec: {conversion: {strategy: Webhook, webhook: {}}}")
 			const held = "/apis/example.com/v1/namespaces/team/widgets/held"
 			api.Set(t, held, "metadata: {name: held, namespace: team, finalizers: [example.com/nobody]}")
 			stripped := []string{"Widget team/held: example.com/nobody"}
@@ -324,21 +324,21 @@ func TestDefinitionsGoOnRequest(t *testing.T) {
 				require.NoError(t, err)
 				require.Empty(t, left.Objects)
 			}
-			left, err := platformInventory(t.Context(), env, contract.InventoryInput{Definitions: true})
+			left, err := platformInventory(t.Context(), env, contract.InventoryInput{CRDs: true})
 			require.NoError(t, err)
 			require.Contains(t, left.Objects, "CustomResourceDefinition widgets.example.com")
 			require.Subset(t, left.Objects, []string{"Widget team/held", "Widget team/theirs"})
 
-			out, err := removed(t.Context(), env, contract.RemoveInput{Definitions: true})
+			out, err := removed(t.Context(), env, contract.RemoveInput{CRDs: true})
 			require.NoError(t, err)
 			require.Subset(t, out.Objects, []string{"Widget team/held", "Widget team/theirs"})
 			require.Contains(t, out.Cluster, "CustomResourceDefinition/widgets.example.com")
 			require.Equal(t, stripped, out.Stripped)
-			require.Nil(t, api.Get(definitions+"widgets.example.com"))
+			require.Nil(t, api.Get(crds+"widgets.example.com"))
 			require.Nil(t, api.Get(held))
 			at := func(path string) int { return slices.Index(api.Writes(), "DELETE "+path) }
-			require.Less(t, at(held), at(definitions+"widgets.example.com"), "objects first")
-			_, err = platformInventory(t.Context(), env, contract.InventoryInput{MustBeEmpty: true, Definitions: true})
+			require.Less(t, at(held), at(crds+"widgets.example.com"), "objects first")
+			_, err = platformInventory(t.Context(), env, contract.InventoryInput{MustBeEmpty: true, CRDs: true})
 			require.NoError(t, err)
 		})
 	}

@@ -28,7 +28,7 @@ func TestATenantAddsNothingToWhatIsRemoved(t *testing.T) {
 	cascade(t, api, "a")
 	api.Set(t, "/api/v1/namespaces/slipway-system", "metadata: {creationTimestamp: '2026-01-02T00:00:00Z'}")
 	gizmo := strings.Replace(definition("gizmo"), byUs, byArgo+", creationTimestamp: '2026-01-03T00:00:00Z'", 1)
-	api.Set(t, definitions+"gizmos.example.com", gizmo)
+	api.Set(t, crds+"gizmos.example.com", gizmo)
 	forged := func(kind, name, more string) string {
 		return "{metadata: {name: " + name + ", namespace: team, uid: " + name + ", " + used + ", " + more + tracked("a-a", "argoproj.io/"+kind+":team/"+name) + "}, " + naming + "}"
 	}
@@ -61,7 +61,7 @@ func TestATenantAddsNothingToWhatIsRemoved(t *testing.T) {
 	for path := range mine {
 		require.NotNil(t, api.Get(teamArgo+path), path)
 	}
-	meta, _ := api.Get(definitions + "gizmos.example.com")["metadata"].(map[string]any)
+	meta, _ := api.Get(crds + "gizmos.example.com")["metadata"].(map[string]any)
 	require.NotNil(t, meta)
 	require.NotContains(t, meta, "labels")
 	require.Contains(t, out.Kept, "Application team/labelled (with the deployment's label, though Slipway did not make it)")
@@ -76,7 +76,7 @@ func TestWhatAPushOnlyNamesStays(t *testing.T) {
 	api, env := withSets(t, "a")
 	cascade(t, api, "a")
 	api.Set(t, "/api/v1/namespaces/slipway-system", "metadata: {creationTimestamp: '2026-01-02T00:00:00Z'}")
-	api.Set(t, definitions+"gizmos.example.com", strings.Replace(definition("gizmo"), byUs, byArgo+", creationTimestamp: '2026-01-03T00:00:00Z'", 1))
+	api.Set(t, crds+"gizmos.example.com", strings.Replace(definition("gizmo"), byUs, byArgo+", creationTimestamp: '2026-01-03T00:00:00Z'", 1))
 	api.Set(t, rolesAPI+"of-another", "metadata: {name: of-another, uid: of-another, "+byArgo+"}")
 	api.Set(t, argoAPI+"applications/a-a", "status: {resources: [{group: rbac.authorization.k8s.io, kind: ClusterRole, name: of-another, status: Unknown, health: {status: Missing}}, "+
 		"{group: apiextensions.k8s.io, kind: CustomResourceDefinition, name: gizmos.example.com, status: Unknown, health: {status: Missing}}]}")
@@ -87,7 +87,7 @@ func TestWhatAPushOnlyNamesStays(t *testing.T) {
 	require.NotContains(t, left.Objects, "CustomResourceDefinition gizmos.example.com")
 	_, err = removed(t.Context(), env, contract.RemoveInput{})
 	require.NoError(t, err)
-	for _, path := range []string{definitions + "gizmos.example.com", rolesAPI + "of-another"} {
+	for _, path := range []string{crds + "gizmos.example.com", rolesAPI + "of-another"} {
 		require.NotNil(t, api.Get(path), path)
 		require.NotContains(t, api.Get(path)["metadata"], "labels", path)
 	}
@@ -109,10 +109,10 @@ func TestWhatAPushedApplicationSaysOfItselfCountsForNothing(t *testing.T) {
 		"{group: scheduling.k8s.io, kind: PriorityClass, name: data}, {group: argoproj.io, kind: Application, namespace: team, name: theirs}, "+
 		"{group: apiextensions.k8s.io, kind: CustomResourceDefinition, name: gizmos.example.com}]}}")
 	theirs := map[string]string{ // of another Argo CD, which marks with labels, or has an Application of that name
-		rolesAPI + "by-label":              "metadata: {name: by-label, " + byArgo + "}",
-		rolesAPI + "by-mark":               "metadata: {name: by-mark, " + tracked("pushed", "rbac.authorization.k8s.io/ClusterRole:/by-mark") + "}",
-		teamArgo + "applications/theirs":   "metadata: {name: theirs, namespace: team, uid: theirs, " + byArgo + "}",
-		definitions + "gizmos.example.com": strings.Replace(definition("gizmo"), byUs, byArgo+", creationTimestamp: '2026-01-03T00:00:00Z'", 1),
+		rolesAPI + "by-label":            "metadata: {name: by-label, " + byArgo + "}",
+		rolesAPI + "by-mark":             "metadata: {name: by-mark, " + tracked("pushed", "rbac.authorization.k8s.io/ClusterRole:/by-mark") + "}",
+		teamArgo + "applications/theirs": "metadata: {name: theirs, namespace: team, uid: theirs, " + byArgo + "}",
+		crds + "gizmos.example.com":      strings.Replace(definition("gizmo"), byUs, byArgo+", creationTimestamp: '2026-01-03T00:00:00Z'", 1),
 	}
 	before := map[string]map[string]any{}
 	for path, text := range theirs {

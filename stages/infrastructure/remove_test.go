@@ -27,7 +27,7 @@ const (
 	// anything is what an AppProject allows that bounds nothing.
 	anything = "spec: {destinations: [{server: '*', namespace: '*'}], clusterResourceWhitelist: [{group: '*', kind: '*'}]}"
 
-	definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"
+	crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"
 )
 
 // shared is a cluster that others use too.
@@ -74,7 +74,7 @@ func ours() map[string]string {
 		"/api/v1/namespaces/kube-system/persistentvolumeclaims/data-cache-0": "metadata: {name: data-cache-0, namespace: kube-system, uid: cache-1}",
 		"/api/v1/persistentvolumes/cache":                                    volume("cache", "kube-system", "data-cache-0", "cache-1", "2026-01-03T00:00:00Z"),
 		"/apis/rbac.authorization.k8s.io/v1/clusterroles/web":                "metadata: {name: web, " + used + "}",
-		definitions + "gadgets.example.com":                                  definition("gadget"),
+		crds + "gadgets.example.com":                                         definition("gadget"),
 		"/api/v1/nodes/one":                                                  "metadata: {name: one, uid: one-1, labels: {zone: a}}",
 	}
 }
@@ -89,6 +89,7 @@ func ofOthers() map[string]string {
 		"/api/v1/namespaces/team/configmaps/theirs":         "metadata: {name: theirs, namespace: team}",
 		"/api/v1/namespaces/team/services/site":             "{metadata: {name: site, namespace: team}, spec: {type: LoadBalancer}}",
 		"/api/v1/namespaces/team/secrets/sh.helm.release.1": "{metadata: {name: sh.helm.release.1, namespace: team, labels: {owner: helm, name: web}}, type: helm.sh/release.v1}",
+		"/api/v1/nodes/two":                                 "metadata: {name: two, labels: {storage: fast}}",
 		// Released, their namespaces are gone; one of them had the name of one that is ours now.
 		"/api/v1/persistentvolumes/released":                                  volume("released", "gone", "rows", "x", "2026-01-01T00:00:00Z"),
 		"/api/v1/persistentvolumes/namesake":                                  volume("namesake", "shop", "rows", "y", "2026-01-01T00:00:00Z"),
@@ -97,7 +98,6 @@ func ofOthers() map[string]string {
 		"/apis/rbac.authorization.k8s.io/v1/clusterroles/theirs":              "metadata: {name: theirs}",
 		"/apis/argoproj.io/v1alpha1/namespaces/team/applications/theirs":      "metadata: {name: theirs, namespace: team}",
 		"/apis/example.com/v1/namespaces/team/widgets/theirs":                 "metadata: {name: theirs, namespace: team}",
-		"/api/v1/nodes/two":                                                   "metadata: {name: two, labels: {storage: fast}}",
 	}
 }
 
@@ -131,7 +131,7 @@ func removed(ctx context.Context, env *step.Env, in contract.RemoveInput) (contr
 			return out, errors.New(gone + " went with the platform")
 		}
 	}
-	then, err := definitionsRemove(ctx, env, in)
+	then, err := crdsRemove(ctx, env, in)
 	out.Namespaces, out.Objects = append(out.Namespaces, then.Namespaces...), append(out.Objects, then.Objects...)
 	out.Cluster, out.Stripped = append(out.Cluster, then.Cluster...), append(out.Stripped, then.Stripped...)
 	for _, kept := range then.Kept {
@@ -293,7 +293,7 @@ func TestClaimsOfAReleaseThatNobodyKnows(t *testing.T) {
 	empty(t, env)
 }
 
-func TestDefinitionsStayWhereOthersUseThemOrTheReleaseSaysSo(t *testing.T) {
+func TestCRDsStayWhereOthersUseThemOrTheReleaseSaysSo(t *testing.T) {
 	for policy, want := range map[string]struct{ widgets, gadgets, theirs bool }{
 		"unused": {widgets: true, theirs: true},
 		"keep":   {widgets: true, gadgets: true, theirs: true},
@@ -301,13 +301,13 @@ func TestDefinitionsStayWhereOthersUseThemOrTheReleaseSaysSo(t *testing.T) {
 	} {
 		t.Run(policy, func(t *testing.T) {
 			api, env := shared(t)
-			api.Set(t, definitions+"widgets.example.com", definition("widget"))
+			api.Set(t, crds+"widgets.example.com", definition("widget"))
 			record(t, env, func(rec *removal.Record) { rec.Remove.CRDs = policy })
 			for range 2 {
 				out, err := removed(t.Context(), env, contract.RemoveInput{})
 				require.NoError(t, err)
-				require.Equal(t, want.widgets, api.Get(definitions+"widgets.example.com") != nil, out.Kept)
-				require.Equal(t, want.gadgets, api.Get(definitions+"gadgets.example.com") != nil, out.Kept)
+				require.Equal(t, want.widgets, api.Get(crds+"widgets.example.com") != nil, out.Kept)
+				require.Equal(t, want.gadgets, api.Get(crds+"gadgets.example.com") != nil, out.Kept)
 				require.Equal(t, want.theirs, api.Get("/apis/example.com/v1/namespaces/team/widgets/theirs") != nil)
 				empty(t, env)
 			}

@@ -71,8 +71,8 @@ func (v *linter) chart(ctx context.Context, c chart) ([]rendered, error) {
 		return nil, ended(ctx, c.component, c.path, err)
 	}
 	c.name = ch.Name()
-	c.certain = !c.app && !v.off && (!v.Guessed || ch.Metadata.KubeVersion == "") && !render.AsksCluster(ch, c.values)
-	crds := !v.problems(c.component, render.Definitions(ch), c.inRelease)
+	c.certain = !c.app && !v.off && (!v.Guessed || ch.Metadata.KubeVersion == "") && !render.UsesCluster(ch, c.values)
+	crds := !v.problems(c.component, render.CRDs(ch), c.inRelease)
 	switch err := render.Missing(ch); {
 	case err != nil && c.app:
 		v.skip(c.component, fmt.Errorf("what its chart depends on is fetched by Argo CD: %w", err))

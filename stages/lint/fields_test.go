@@ -20,7 +20,7 @@ func told(t *testing.T, r *platform.Release, s contract.RenderInput, tree lint.B
 	has, err := lint.Contents(t.Context(), r, s, tree, nil)
 	require.NoError(t, err)
 	for _, d := range has.Doubts {
-		doubts = append(doubts, d.Component+" ("+d.Place()+"): "+d.Err.Error())
+		doubts = append(doubts, d.Component+" ("+d.Position()+"): "+d.Err.Error())
 	}
 	_, unread = found(t, r, s, tree)
 	return doubts, unread

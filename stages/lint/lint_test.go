@@ -58,7 +58,7 @@ func found(t *testing.T, r *platform.Release, s contract.RenderInput, tree lint.
 	for _, u := range has.Unread {
 		at := ""
 		if u.Wrong() {
-			at = " (" + u.Place() + ")"
+			at = " (" + u.Position() + ")"
 		}
 		unread = append(unread, u.Component+at+": "+u.Err.Error())
 	}

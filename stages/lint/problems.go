@@ -28,13 +28,13 @@ func (v *linter) wrong(component, file string, line int, err error) {
 	if !note(&v.unread, u) {
 		return
 	}
-	v.shown = append(v.shown, contract.Rendered{Component: component, Kind: v.kind(component), Err: fmt.Errorf("%s: %w", u.Place(), err), Wrong: true})
+	v.shown = append(v.shown, contract.Rendered{Component: component, Kind: v.kind(component), Err: fmt.Errorf("%s: %w", u.Position(), err), Wrong: true})
 }
 
 // note adds u to a list, unless it is there.
 func note(all *[]contract.Unread, u contract.Unread) bool {
 	if slices.ContainsFunc(*all, func(o contract.Unread) bool {
-		return o.Place() == u.Place() && o.Component == u.Component && o.Err.Error() == u.Err.Error()
+		return o.Position() == u.Position() && o.Component == u.Component && o.Err.Error() == u.Err.Error()
 	}) {
 		return false
 	}
@@ -200,7 +200,7 @@ func (v *linter) conflicts(component, file string, line int, namespace string, o
 	if v.origins == nil {
 		v.origins = map[kube.Member]origin{}
 	}
-	here := origin{component, contract.Place(file, line)}
+	here := origin{component, contract.Position(file, line)}
 	for _, o := range objs {
 		m := kube.MemberOf(o)
 		m.Kind.Version = ""

@@ -21,7 +21,7 @@ func targets(r *platform.Release, off []string, parts []contract.Rendered) (out 
 	}
 	v.targets(parts)
 	for _, u := range v.unread {
-		out = append(out, u.Component+" ("+u.Place()+"): "+u.Err.Error())
+		out = append(out, u.Component+" ("+u.Position()+"): "+u.Err.Error())
 	}
 	return out
 }

@@ -98,11 +98,11 @@ func planPublish(ctx context.Context, env *step.Env, user *gitserver.Server, tre
 	if err != nil {
 		return contract.Publication{}, plan.Later("what the git server has (%v)", err)
 	}
-	env.Plan.Tell(contract.PlanBasis{Git: in.Git.Repository + "@" + found.Revision})
+	env.Plan.Note(contract.PlanBasis{Git: in.Git.Repository + "@" + found.Revision})
 	for action, names := range map[string][]string{contract.PlanAdd: found.Added, contract.PlanChange: found.Changed, contract.PlanRemove: found.Removed} {
 		for _, name := range names {
 			env.Plan.Change("push %s", name)
-			env.Plan.Tell(contract.PlannedChange{Of: contract.PlanFiles, Action: action, Name: name})
+			env.Plan.Note(contract.PlannedChange{Of: contract.PlanFiles, Action: action, Name: name})
 		}
 	}
 	return contract.Publication{Revision: found.Revision}, nil

@@ -293,7 +293,7 @@ func keep(ctx context.Context, env *step.Env, r *platform.Release, config json.R
 	if err != nil {
 		return err
 	}
-	repo, err := backup.Open(ctx, env.Place, s)
+	repo, err := backup.Open(ctx, env.Backend, s)
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func TestAnInstallEndsWithWhatTheReleaseTells(t *testing.T) {
 	require.NoError(t, err)
 	s, err := env.Store(t.Context())
 	require.NoError(t, err)
-	repo, err := backup.Open(t.Context(), env.Place, s)
+	repo, err := backup.Open(t.Context(), env.Backend, s)
 	require.NoError(t, err)
 	kept, err := repo.Installed(t.Context())
 	require.NoError(t, err)

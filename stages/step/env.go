@@ -47,7 +47,7 @@ type Env struct {
 	// RegistryAuthFile has the account with which nodes pull; see RegistryAccount.
 	RegistryAuthFile string
 
-	Place state.Place // where the deployment's state is
+	Backend state.Backend // where the deployment's state is
 
 	// Existing says that the cluster is not Slipway's: Kubeconfig is what the user gave.
 	Existing bool
@@ -118,7 +118,7 @@ func NewEnv(run, id string, dirs Dirs, log, screen io.Writer) *Env {
 	}
 	e.Kubeconfig = e.StateDir + "/secrets/kubeconfig"
 	e.TLSKeyFile, e.UserSecretsDir, e.RegistryAuthFile = contract.TLSKeyFile, contract.UserSecretsDir, contract.RegistryAuthFile
-	e.Place = state.Place{Volume: e.StateDir}
+	e.Backend = state.Backend{Volume: e.StateDir}
 	e.Logger = slog.New(slog.NewTextHandler(io.MultiWriter(e.log, e.screen), &slog.HandlerOptions{Level: slog.LevelInfo}))
 	return e
 }
@@ -183,7 +183,7 @@ func (e *Env) RegistryAccount() ([]byte, error) {
 }
 
 // RedactSecrets registers what the container has for the deployment in secret, by now.
-func (e *Env) RedactSecrets() error { return e.Place.Secrets(e.Redact) }
+func (e *Env) RedactSecrets() error { return e.Backend.Secrets(e.Redact) }
 
 // Store is the store with the deployment's state. Once the step's run has lost the lock,
 // writing to it fails.
@@ -210,7 +210,7 @@ func (e *Env) Own(ctx context.Context) (*store.Store, error) {
 	if e.store != nil {
 		return e.store, nil
 	}
-	s, err := e.Place.Open(ctx)
+	s, err := e.Backend.Open(ctx)
 	if err == nil {
 		e.store = s
 	}

@@ -25,13 +25,13 @@ func openRecords(ctx context.Context, env *Env, req contract.Request) (*stepReco
 	if err != nil {
 		return nil, err
 	}
-	if env.Place.Remote() && !req.Locked { // nothing was changed yet
+	if env.Backend.Remote() && !req.Locked { // nothing was changed yet
 		if err := s.Check(ctx); err != nil {
 			return nil, err
 		}
 	}
 	if req.Cluster {
-		if err := errors.Join(env.Place.RestoreKubeconfig(ctx, s), env.RedactSecrets()); err != nil {
+		if err := errors.Join(env.Backend.RestoreKubeconfig(ctx, s), env.RedactSecrets()); err != nil {
 			return nil, err
 		}
 	}
@@ -48,7 +48,7 @@ func (b *stepRecords) work(ctx context.Context, env *Env) (context.Context, erro
 		_, err := lock.New(b.store, lock.Options{}).HeldBy(ctx, b.req.Run)
 		return ctx, err
 	}
-	watched, work, err := env.Place.Work(ctx, b.store, b.req.Run)
+	watched, work, err := env.Backend.Work(ctx, b.store, b.req.Run)
 	if err != nil {
 		return ctx, err
 	}

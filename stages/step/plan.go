@@ -59,7 +59,7 @@ func Plan(ctx context.Context, reg *Registry, req contract.Request, dirs Dirs, p
 
 // joined are the errors that err joins, each with a remedy of its own; err, if it joins none.
 func joined(err error) []error {
-	several, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // what err itself is
+	several, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		return []error{err}
 	}

@@ -143,7 +143,7 @@ func Perform(ctx context.Context, reg *Registry, req contract.Request, dirs Dirs
 func environment(reg *Registry, req contract.Request, dirs Dirs, record, screen io.Writer) (*Env, error) {
 	env := NewEnv(req.Run, req.ID(), dirs, record, screen)
 	env.Deployment = req.Deployment
-	env.Place = state.At(env.StateDir, os.Getenv, reg.Stores)
+	env.Backend = state.At(env.StateDir, os.Getenv, reg.Stores)
 	return env, errors.Join(env.RedactSecrets(), env.useAccess(dirs.Access))
 }
 
@@ -299,7 +299,7 @@ const publishLimit = time.Minute
 
 // publish copies the step's files to the deployment's bucket, if any, also after a cancellation.
 func (e *Env) publish(ctx context.Context, dir string) error {
-	if !e.Place.Remote() {
+	if !e.Backend.Remote() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), publishLimit)
@@ -308,13 +308,13 @@ func (e *Env) publish(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	return e.Place.Publish(ctx, s, dir)
+	return e.Backend.Publish(ctx, s, dir)
 }
 
 // announce records in a deployment's bucket, if it has one, that the step is running: it
 // uploads the step's files so far and deletes the result that an earlier check left there.
 func (e *Env) announce(ctx context.Context) error {
-	if !e.Place.Remote() {
+	if !e.Backend.Remote() {
 		return nil
 	}
 	s, err := e.Own(ctx)

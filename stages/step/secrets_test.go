@@ -81,10 +81,10 @@ func TestAKeyThatIsGivenIsHiddenButForItsComments(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "key")
 	require.NoError(t, os.WriteFile(file, []byte("# public key: age1public\n"+canaryGiven+"\n"), 0o600))
 	env := step.NewEnv("r1", "stage/measure", step.Dirs{State: t.TempDir()}, &strings.Builder{}, &strings.Builder{})
-	env.Place.KeyFile = file
+	env.Backend.KeyFile = file
 	require.NoError(t, env.RedactSecrets())
 	require.Equal(t, "age1public and ***", env.Clean("age1public and "+canaryGiven))
-	env.Place.KeyFile = t.TempDir()
+	env.Backend.KeyFile = t.TempDir()
 	require.Error(t, env.RedactSecrets(), "what cannot be read is not passed over")
 }
 

@@ -149,7 +149,7 @@ func imageConfig(host map[string]string) oci.Config {
 func readGo(ctx context.Context) (map[string]string, error) {
 	var env map[string]string
 	args := append([]string{"env", "-json", "GOROOT", "GOVERSION", "GOPROXY"}, goSettings()...)
-	if err := gotool.Ask(ctx, "", nil, &env, args...); err != nil {
+	if err := gotool.Query(ctx, "", nil, &env, args...); err != nil {
 		return nil, fmt.Errorf("ask go for its settings: %w", err)
 	}
 	return env, nil

@@ -127,7 +127,7 @@ func cachedScan(ctx context.Context, st *store.Store, govulncheck, db, program s
 // download makes sure that the database is on this machine, and returns its directory.
 func download(ctx context.Context) (string, error) {
 	var module struct{ Dir, Sum string }
-	if err := gotool.Ask(ctx, "", nil, &module, "mod", "download", "-json", database); err != nil {
+	if err := gotool.Query(ctx, "", nil, &module, "mod", "download", "-json", database); err != nil {
 		return "", err
 	}
 	if module.Sum != databaseSum {

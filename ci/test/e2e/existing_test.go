@@ -181,7 +181,7 @@ func TestExistingCluster(t *testing.T) {
 		host.kubectl(t, "delete", "clusterrole/tenants-target", "namespace/tenant")
 		k.must(t, "destroy", "--yes") // which takes the definition, now that nobody has an object of it
 		require.Regexp(t, `infrastructure/platform-remove\s+succeeded`, r.out)
-		require.Regexp(t, `infrastructure/definitions-remove\s+succeeded`, r.out)
+		require.Regexp(t, `infrastructure/crds-remove\s+succeeded`, r.out)
 		require.Regexp(t, `infrastructure/inventory\s+succeeded`, r.out)
 		host.requireAgain(t, before)
 		require.Equal(t, "Released", host.kubectl(t, "get", "pv", "foreign-released", "-o", "jsonpath={.status.phase}"))

@@ -192,7 +192,7 @@ func request(t *testing.T, approved string) []byte {
 	require.NoError(t, err)
 	data, err := json.Marshal(contract.PlanRequest{
 		Workflow: config.Install, Run: recorded, ConfigText: cfg.Canonical(), Approved: approved,
-		Inputs: contract.Inputs{Site: contract.Site{Cluster: providers.Cluster{Addons: &providers.Addons{}}}, ReleaseDigest: "sha256:r", ImagesDigest: "i"},
+		Inputs: contract.Inputs{Environment: contract.Environment{Cluster: providers.Cluster{Addons: &providers.Addons{}}}, ReleaseDigest: "sha256:r", ImagesDigest: "i"},
 	})
 	require.NoError(t, err)
 	return data

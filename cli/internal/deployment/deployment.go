@@ -121,12 +121,12 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	if err != nil {
 		return err
 	}
-	site, err := conductor.SiteOf(provider, conductor.DeploymentOf(cfg))
+	environment, err := conductor.EnvironmentOf(provider, conductor.DeploymentOf(cfg))
 	if err != nil {
 		return err
 	}
-	if site.Access != nil && run.Workflow != "" {
-		if err := f.Secrets.CheckKubeconfig(*site.Access); err != nil {
+	if environment.External != nil && run.Workflow != "" {
+		if err := f.Secrets.CheckKubeconfig(*environment.External); err != nil {
 			return err
 		}
 	}
@@ -162,7 +162,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 		from.Anew = s.Anew
 	}
 	opts.Secret = func(ref config.SecretRef) (*dagger.Secret, error) { return from.Secrets.Find(ctx, ref) }
-	opts.Access = func(ctx context.Context, a providers.Access) (*dagger.Secret, error) {
+	opts.Access = func(ctx context.Context, a providers.ExternalCluster) (*dagger.Secret, error) {
 		return f.Secrets.Kubeconfig(ctx, a, from.Secrets)
 	}
 	if opts.State, err = stateOf(ctx, cfg, from.Secrets); err != nil {

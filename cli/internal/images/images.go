@@ -230,22 +230,22 @@ func (f *Flags) Open(ctx context.Context, client *dagger.Client, cfg *config.Con
 
 // reachable fails unless the cluster's nodes have an address for the registry.
 func reachable(cfg *config.Config, images *containers.Images, provider providers.Provider, registry string) error {
-	site, err := conductor.SiteOf(provider, conductor.DeploymentOf(cfg))
+	environment, err := conductor.EnvironmentOf(provider, conductor.DeploymentOf(cfg))
 	if err != nil {
 		return err
 	}
 	setting := ""
 	switch {
-	case site.Access != nil:
+	case environment.External != nil:
 		setting = `registry: "registry.internal:5000/slipway"`
-		if site.Access.Registry != "" {
-			images.Move(registry, site.Access.Registry)
+		if environment.External.Registry != "" {
+			images.Move(registry, environment.External.Registry)
 			return nil
 		}
-	case site.Node != nil:
+	case environment.Local != nil:
 		setting, images.Pulls = `registryMirror: "http://192.0.2.1:5000/slipway"`, true
-		if site.Node.Mirror != "" {
-			images.Mirror = site.Node.Mirror
+		if environment.Local.Mirror != "" {
+			images.Mirror = environment.Local.Mirror
 		}
 	}
 	if setting == "" || images.Mirror != "" {
@@ -260,24 +260,24 @@ const registryAuthFlag = "registry-auth"
 
 // pullSecret hands the account with which the nodes pull to the engine, if there is one. named is the lock's registry.
 func (f *Flags) pullSecret(ctx context.Context, client *dagger.Client, cfg *config.Config, images *containers.Images, provider providers.Provider, registry, named string) error {
-	site, err := conductor.SiteOf(provider, conductor.DeploymentOf(cfg))
+	environment, err := conductor.EnvironmentOf(provider, conductor.DeploymentOf(cfg))
 	if err != nil {
 		return err
 	}
 	nodes := registry
 	switch {
-	case site.Node != nil:
+	case environment.Local != nil:
 		nodes = images.Mirror
-	case site.Access == nil:
+	case environment.External == nil:
 		return nil
-	case site.Access.Registry != "":
-		nodes = site.Access.Registry
+	case environment.External.Registry != "":
+		nodes = environment.External.Registry
 	}
 	a, err := pullsecret.Find(ctx, f.RegistryAuth, hostOf(nodes), hostOf(registry))
 	if err == nil && a != nil && f.Brought {
 		err = f.checkAccount(nodes, registry, named)
 	}
-	if err == nil && a != nil && site.Access != nil {
+	if err == nil && a != nil && environment.External != nil {
 		err = a.ForKubelet()
 	}
 	if err != nil || a == nil {

@@ -202,9 +202,6 @@ func (c *cleaner) gate(files runpackage.Files) (held []string) {
 	return held
 }
 
-// inKubeconfig are the secret keys of a kubeconfig.
-var inKubeconfig = []string{"client-key-data", "token", "password", "id-token", "refresh-token", "client-secret", "access-token"}
-
 // learn makes a secret known; of a kubeconfig only its credentials, because other files have its lines, too.
 func (c *cleaner) learn(secret string) {
 	var doc yaml.Node
@@ -217,7 +214,8 @@ func (c *cleaner) learn(secret string) {
 		return
 	}
 	each(&doc, "", func(path string, s *yaml.Node) {
-		if slices.Contains(inKubeconfig, path[strings.LastIndex(path, ".")+1:]) {
+		switch path[strings.LastIndex(path, ".")+1:] {
+		case "client-key-data", "token", "password", "id-token", "refresh-token", "client-secret", "access-token":
 			c.known.Add(s.Value)
 			c.known.Add(decodeBase64(s.Value))
 		}

@@ -76,7 +76,7 @@ func TLSKey(ctx context.Context, cfg *config.Config, from Source) (*dagger.Secre
 }
 
 // Kubeconfig reads the access to an existing cluster, reduced to what containers need. It is stored nowhere.
-func (f *Flags) Kubeconfig(ctx context.Context, access providers.Access, from Source) (*dagger.Secret, error) {
+func (f *Flags) Kubeconfig(ctx context.Context, access providers.ExternalCluster, from Source) (*dagger.Secret, error) {
 	secret, err := from.Find(ctx, access.Kubeconfig)
 	var text string
 	if err == nil {
@@ -93,7 +93,7 @@ func (f *Flags) Kubeconfig(ctx context.Context, access providers.Access, from So
 }
 
 // CheckKubeconfig checks the access to an existing cluster, if this machine has it.
-func (f *Flags) CheckKubeconfig(access providers.Access) error {
+func (f *Flags) CheckKubeconfig(access providers.ExternalCluster) error {
 	if name, err := pathOf(access.Kubeconfig); err == nil && name != "" && !usage.InModule() {
 		_, missing := os.Stat(name)
 		switch err := readable(access.Kubeconfig); {

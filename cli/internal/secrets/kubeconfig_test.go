@@ -27,7 +27,7 @@ func (nowhere) Find(context.Context, config.SecretRef) (*dagger.Secret, error) {
 }
 
 func TestAKubeconfigThatIsNotThere(t *testing.T) {
-	_, err := new(Flags).Kubeconfig(t.Context(), providers.Access{Kubeconfig: "env:K"}, nowhere{})
+	_, err := new(Flags).Kubeconfig(t.Context(), providers.ExternalCluster{Kubeconfig: "env:K"}, nowhere{})
 	require.ErrorIs(t, err, &fault.Fault{Code: config.CodeNoSecret})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
 	require.EqualError(t, err, "find the kubeconfig of the cluster: the environment variable K is not set or is empty")
@@ -43,7 +43,7 @@ func TestAKubeconfigIsJudgedWhereItCanBeRead(t *testing.T) {
 	write("config", "clusters: [{name: c, cluster: {server: 'https://a', certificate-authority: ca.crt}}]\nusers: [{name: u, user: {token: x}}]\ncontexts: [{name: x, context: {cluster: c, user: u}}]\ncurrent-context: x\n")
 	before, err := os.Stat(file)
 	require.NoError(t, err)
-	access := providers.Access{Kubeconfig: config.SecretRef("file:" + file)}
+	access := providers.ExternalCluster{Kubeconfig: config.SecretRef("file:" + file)}
 	var f Flags
 	require.ErrorIs(t, f.CheckKubeconfig(access), &fault.Fault{Code: kubeconfig.CodeInvalid})
 	ca, err := certificate.NewCA("demo", time.Now())
@@ -60,17 +60,17 @@ func TestAKubeconfigIsJudgedWhereItCanBeRead(t *testing.T) {
 	require.Equal(t, before.ModTime(), after.ModTime())
 
 	t.Setenv("SLIPWAY_TEST_KUBECONFIG", "no kubeconfig")
-	access = providers.Access{Kubeconfig: "env:SLIPWAY_TEST_KUBECONFIG"}
+	access = providers.ExternalCluster{Kubeconfig: "env:SLIPWAY_TEST_KUBECONFIG"}
 	require.ErrorIs(t, f.CheckKubeconfig(access), &fault.Fault{Code: kubeconfig.CodeInvalid})
 	f.SecretsFile = filepath.Join(dir, "secrets.env")
 	write("secrets.env", "SLIPWAY_TEST_KUBECONFIG='clusters: [{name: c, cluster: {server: https://a}}]\ncontexts: [{name: x, context: {cluster: c}}]\ncurrent-context: x'\n")
 	require.NoError(t, f.CheckKubeconfig(access), "the file of --secrets comes first")
 	write("secrets.env", "SLIPWAY_TEST_KUBECONFIG='{}'\n")
 	require.ErrorIs(t, f.CheckKubeconfig(access), &fault.Fault{Code: kubeconfig.CodeInvalid})
-	require.ErrorIs(t, f.CheckKubeconfig(providers.Access{Kubeconfig: config.SecretRef("file:" + dir)}), &fault.Fault{Code: config.CodeNoSecret}, "a directory")
+	require.ErrorIs(t, f.CheckKubeconfig(providers.ExternalCluster{Kubeconfig: config.SecretRef("file:" + dir)}), &fault.Fault{Code: config.CodeNoSecret}, "a directory")
 	for _, none := range []string{"file:$HOME/.kube/config", "file:a/x.yaml:a/y.yaml"} {
-		require.ErrorContains(t, f.CheckKubeconfig(providers.Access{Kubeconfig: config.SecretRef(none)}), "it is one path, in which no variables are replaced")
+		require.ErrorContains(t, f.CheckKubeconfig(providers.ExternalCluster{Kubeconfig: config.SecretRef(none)}), "it is one path, in which no variables are replaced")
 	}
-	require.NoError(t, f.CheckKubeconfig(providers.Access{Kubeconfig: config.SecretRef("file:" + dir + "/none")}), "it may be on another machine")
-	require.NoError(t, new(Flags).CheckKubeconfig(providers.Access{Kubeconfig: "cmd:exit 1"}), "it is known once it runs")
+	require.NoError(t, f.CheckKubeconfig(providers.ExternalCluster{Kubeconfig: config.SecretRef("file:" + dir + "/none")}), "it may be on another machine")
+	require.NoError(t, new(Flags).CheckKubeconfig(providers.ExternalCluster{Kubeconfig: "cmd:exit 1"}), "it is known once it runs")
 }

@@ -242,7 +242,7 @@ func TestTheConfiguration(t *testing.T) {
 			published = append(published, int(o.service.Spec.Ports[0].Port))
 		}
 	}
-	spec := local.Provider{}.Node(providers.Deployment{Section: cfg.Section(local.Name)})
+	spec := local.Provider{}.Local(providers.Deployment{Section: cfg.Section(local.Name)})
 	require.ElementsMatch(t, published, spec.Ports)
 }
 

@@ -15,11 +15,11 @@ import (
 
 func repository(t *testing.T) *backup.Repository {
 	t.Helper()
-	place := state.Place{Volume: t.TempDir()}
-	s, err := place.Open(t.Context())
+	backend := state.Backend{Volume: t.TempDir()}
+	s, err := backend.Open(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = s.Close() })
-	r, err := backup.Open(t.Context(), place, s)
+	r, err := backup.Open(t.Context(), backend, s)
 	require.NoError(t, err)
 	return r
 }

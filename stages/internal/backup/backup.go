@@ -43,13 +43,13 @@ type Repository struct {
 }
 
 // Open returns the repository in a store.
-func Open(ctx context.Context, place state.Place, s *store.Store) (*Repository, error) {
+func Open(ctx context.Context, backend state.Backend, s *store.Store) (*Repository, error) {
 	r := &Repository{store: s}
-	if !place.Remote() {
+	if !backend.Remote() {
 		return r, nil
 	}
 	var err error
-	r.vault, err = place.Vault(ctx, s)
+	r.vault, err = backend.Vault(ctx, s)
 	return r, err
 }
 

@@ -33,7 +33,7 @@ func Register(r *step.Registry) {
 // run never fails: that a cluster cannot be read is a diagnosis, too.
 func run(ctx context.Context, env *step.Env, in contract.DiagnosisInput) (contract.Diagnosis, error) {
 	d := collect(ctx, env, in)
-	tell(ctx, env, in, d)
+	report(ctx, env, in, d)
 	for _, gap := range d.Gaps {
 		env.Logger.Warn("not looked at", "what", gap)
 	}
@@ -49,8 +49,8 @@ func run(ctx context.Context, env *step.Env, in contract.DiagnosisInput) (contra
 	return *d, nil
 }
 
-// tell writes into the cluster that the install failed, and why.
-func tell(ctx context.Context, env *step.Env, in contract.DiagnosisInput, d *contract.Diagnosis) {
+// report writes into the cluster that the install failed, and why.
+func report(ctx context.Context, env *step.Env, in contract.DiagnosisInput, d *contract.Diagnosis) {
 	client, err := kube.Connect(env.Kubeconfig, nil)
 	if err != nil || len(in.Failed) == 0 || in.Refused {
 		return // there is no cluster, or nothing failed, or nothing has changed

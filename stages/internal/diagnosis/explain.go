@@ -22,11 +22,11 @@ import (
 //   - a pod that cannot be scheduled is caused by an unhealthy node if no node is
 //     healthy or the scheduler names the node's taint; a pod that is not ready on an
 //     unhealthy node is caused by that node;
-//   - failed name resolution is caused by the name service, if that is unhealthy;
+//   - failed name resolution is caused by the cluster DNS, if that is unhealthy;
 //   - a webhook that does not respond is caused by a pod in its namespace;
 //   - a workload that cannot reach another one is caused by the other's pods.
 func (f *Facts) explain(all []*finding) []*finding {
-	names := f.nameService(all)
+	names := f.clusterDNS(all)
 	for _, x := range all {
 		switch {
 		case fromChild(x, all), fromPods(x, all), f.fromClaim(x, all), f.fromNode(x, all), fromNames(x, names), fromWebhook(x, all):
@@ -137,9 +137,9 @@ func (x *finding) matches(re *regexp.Regexp) bool {
 	return re.MatchString(x.text) || slices.ContainsFunc(x.log, re.MatchString)
 }
 
-// nameService returns the finding about the cluster's name service; nil if it is
+// clusterDNS returns the finding about the cluster DNS; nil if it is
 // healthy.
-func (f *Facts) nameService(all []*finding) *finding {
+func (f *Facts) clusterDNS(all []*finding) *finding {
 	isDNS := func(p *corev1.Pod) bool {
 		return p.Namespace == "kube-system" && (p.Labels["k8s-app"] == "kube-dns" || strings.HasPrefix(p.Name, "coredns"))
 	}
@@ -149,7 +149,7 @@ func (f *Facts) nameService(all []*finding) *finding {
 		}
 	}
 	if f.Pods != nil && !slices.ContainsFunc(f.Pods, func(p corev1.Pod) bool { return isDNS(&p) }) {
-		return &finding{kind: string(readiness.TroubleUnready), text: "the cluster's name service has no pod", failed: true}
+		return &finding{kind: string(readiness.TroubleUnready), text: "the cluster DNS has no pod", failed: true}
 	}
 	return nil
 }

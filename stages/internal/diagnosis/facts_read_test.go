@@ -311,10 +311,10 @@ func TestTheClusterIsToldOfAFailure(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Dir(env.Kubeconfig), 0o700))
 	require.NoError(t, os.WriteFile(env.Kubeconfig, fmt.Appendf(nil, `{"clusters":[{"name":"c","cluster":{"server":%q}}],"contexts":[{"name":"c","context":{"cluster":"c"}}],"current-context":"c"}`, api.URL), 0o600))
 	in := contract.DiagnosisInput{Failed: []contract.FailedStep{{Stage: "infrastructure", Step: "ownership", Error: "it is older"}}, Refused: true}
-	tell(t.Context(), env, in, &contract.Diagnosis{})
+	report(t.Context(), env, in, &contract.Diagnosis{})
 	require.Nil(t, api.Get(at))
 	in.Refused = false
-	tell(t.Context(), env, in, &contract.Diagnosis{})
+	report(t.Context(), env, in, &contract.Diagnosis{})
 	require.Equal(t, "infrastructure/ownership: it is older", api.Get(at)["data"].(map[string]any)["message"])
 }
 

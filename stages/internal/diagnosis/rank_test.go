@@ -211,8 +211,8 @@ func TestWhatIsOfNoDefiniteKindIsStillTold(t *testing.T) {
 	noDNS := func(f *Facts) {
 		f.Pods = slices.DeleteFunc(f.Pods, func(p corev1.Pod) bool { return p.Namespace == "kube-system" })
 	}
-	require.Equal(t, "app web: names cannot be resolved: the cluster's name service has no pod, pod web-7c8b-q9q9q, since 14:02 UTC", caused(t, "dns-down", noDNS))
-	require.Contains(t, caused(t, "dns-down", func(f *Facts) { noDNS(f); f.Pods = nil }), "Deployment web is Degraded", "without pods nothing is known of the name service")
+	require.Equal(t, "app web: names cannot be resolved: the cluster DNS has no pod, pod web-7c8b-q9q9q, since 14:02 UTC", caused(t, "dns-down", noDNS))
+	require.Contains(t, caused(t, "dns-down", func(f *Facts) { noDNS(f); f.Pods = nil }), "Deployment web is Degraded", "without pods nothing is known of the cluster DNS")
 	require.Contains(t, caused(t, "claim-without-class", func(f *Facts) { f.Classes = nil }), "pod has unbound immediate PersistentVolumeClaims",
 		"without storage classes nothing is known of a default one")
 }

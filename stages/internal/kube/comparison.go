@@ -24,7 +24,7 @@ func isApplied(live, sent *unstructured.Unstructured) bool {
 			continue
 		}
 		owned := map[string]any{}
-		return f.APIVersion == sent.GetAPIVersion() && json.Unmarshal(f.FieldsV1.Raw, &owned) == nil &&
+		return f.APIVersion == sent.GetAPIVersion() && json.Unmarshal(f.FieldsV1.GetRawBytes(), &owned) == nil &&
 			hasOwned(live.Object, sent.Object, owned, identity())
 	}
 	return false

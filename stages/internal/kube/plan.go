@@ -333,7 +333,7 @@ func (c *Client) planTaken(before, after *unstructured.Unstructured, added map[s
 	var set, others []map[string]any
 	for _, f := range after.GetManagedFields() {
 		fields := map[string]any{}
-		if f.FieldsV1 == nil || f.Subresource != "" || json.Unmarshal(f.FieldsV1.Raw, &fields) != nil {
+		if f.FieldsV1 == nil || f.Subresource != "" || json.Unmarshal(f.FieldsV1.GetRawBytes(), &fields) != nil {
 			continue
 		}
 		if slices.Contains(hands, f.Manager) {

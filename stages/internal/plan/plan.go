@@ -95,8 +95,8 @@ func (s *Step) Change(format string, args ...any) {
 	}
 }
 
-// Tell adds something to what a plan shows besides objects.
-func (s *Step) Tell(note any) {
+// Note adds something to what a plan shows besides objects.
+func (s *Step) Note(note any) {
 	if s == nil {
 		return
 	}
@@ -198,7 +198,7 @@ func (p *Plan) Objects() []Object {
 	return out
 }
 
-// Notes are what steps have told.
+// Notes are what steps have noted.
 func (p *Plan) Notes() []any {
 	p.mu.Lock()
 	defer p.mu.Unlock()

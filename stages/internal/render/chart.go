@@ -25,8 +25,8 @@ type ChartOptions struct {
 	Kubernetes         *chartutil.KubeVersion
 	// APIs are those of the cluster; nil: Helm's idea of one.
 	APIs chartutil.VersionSet
-	// Definitions has the chart's CustomResourceDefinitions come first in the manifest.
-	Definitions bool
+	// CRDs has the chart's CustomResourceDefinitions come first in the manifest.
+	CRDs bool
 }
 
 // ForCluster sets the version of Kubernetes and the APIs to those of a cluster.
@@ -52,7 +52,7 @@ const maxRendered = 64 << 20
 func Chart(ctx context.Context, ch *chart.Chart, opts ChartOptions) (*release.Release, error) {
 	return bounded.Work(ctx, bounded.Usual(), func() (*release.Release, error) {
 		install := action.NewInstall(&action.Configuration{})
-		install.ClientOnly, install.DryRun, install.Replace, install.IncludeCRDs = true, true, true, opts.Definitions
+		install.ClientOnly, install.DryRun, install.Replace, install.IncludeCRDs = true, true, true, opts.CRDs
 		install.ReleaseName, install.Namespace = opts.Release, opts.Namespace
 		install.KubeVersion, install.APIVersions = opts.Kubernetes, opts.APIs
 		rel, err := install.Run(ch, opts.Values)
@@ -66,7 +66,7 @@ func Chart(ctx context.Context, ch *chart.Chart, opts ChartOptions) (*release.Re
 // InCluster are the objects that a component's chart renders to in a cluster, with its definitions
 // and what its hooks make.
 func InCluster(ctx context.Context, c *kube.Client, component platform.Component, ch *chart.Chart, values map[string]any) ([]*unstructured.Unstructured, error) {
-	opts := ChartOptions{Release: component.Name, Namespace: component.Namespace, Values: values, Definitions: true}
+	opts := ChartOptions{Release: component.Name, Namespace: component.Namespace, Values: values, CRDs: true}
 	if err := opts.ForCluster(ctx, c); err != nil {
 		return nil, err
 	}
@@ -82,18 +82,18 @@ func InCluster(ctx context.Context, c *kube.Client, component platform.Component
 	if err != nil {
 		return nil, err
 	}
-	return objs, c.Place(ctx, objs, component.Namespace)
+	return objs, c.SetNamespace(ctx, objs, component.Namespace)
 }
 
-// AsksCluster reports whether a chart may ask for what only a cluster knows: objects that it looks up,
+// UsesCluster reports whether a chart may ask for what only a cluster knows: objects that it looks up,
 // or the APIs or the version of Kubernetes. A template may also be among the values.
-func AsksCluster(ch *chart.Chart, values map[string]any) bool {
+func UsesCluster(ch *chart.Chart, values map[string]any) bool {
 	asks := func(text []byte) bool {
 		return bytes.Contains(text, []byte("lookup ")) || bytes.Contains(text, []byte(".Capabilities"))
 	}
 	text, err := json.Marshal(values)
 	return err != nil || asks(text) || slices.ContainsFunc(ch.Templates, func(f *chart.File) bool { return asks(f.Data) }) ||
-		slices.ContainsFunc(ch.Dependencies(), func(d *chart.Chart) bool { return AsksCluster(d, nil) })
+		slices.ContainsFunc(ch.Dependencies(), func(d *chart.Chart) bool { return UsesCluster(d, nil) })
 }
 
 // Missing fails, as helm install does, unless everything that a chart says it depends on is
@@ -103,9 +103,9 @@ func Missing(ch *chart.Chart) error {
 	return action.CheckDependencies(ch, ch.Metadata.Dependencies)
 }
 
-// Definitions are what is wrong with a chart's directory crds, and with those of the charts
+// CRDs are what is wrong with a chart's directory crds, and with those of the charts
 // that it depends on. The paths of files begin with the chart's name, as Helm's do.
-func Definitions(ch *chart.Chart) []Problem {
+func CRDs(ch *chart.Chart) []Problem {
 	var out []Problem
 	for _, d := range ch.CRDObjects() {
 		out = append(out, noObjects(d.Filename, d.File.Data, kube.DecodeRendered)...)

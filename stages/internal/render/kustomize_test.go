@@ -34,7 +34,7 @@ func listener(t *testing.T) (string, *atomic.Int64) {
 				return // closed
 			}
 			asked.Add(1)
-			c.Close()
+			_ = c.Close()
 		}
 	}()
 	return l.Addr().String(), &asked

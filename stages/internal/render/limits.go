@@ -78,7 +78,7 @@ func (m *mistakes) name(o *unstructured.Unstructured) {
 		return
 	}
 	if o.GroupVersionKind().Group == "rbac.authorization.k8s.io" {
-		check = path.ValidatePathSegmentName
+		check = path.ValidatePathSegmentName //nolint:staticcheck // the API server's own
 	}
 	if bad := check(o.GetName(), false); len(bad) > 0 {
 		m.limit([]any{"metadata", "name"}, document.Quote(o.GetName()), "a name that Kubernetes takes: "+withoutExample(bad[0]))

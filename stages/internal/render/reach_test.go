@@ -18,7 +18,7 @@ import (
 func TestAChartReachesNothing(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	defer listener.Close()
+	t.Cleanup(func() { _ = listener.Close() })
 	var asked atomic.Int32
 	go func() {
 		for {

@@ -26,11 +26,13 @@ const (
 // errBusy: somebody else has a lock.
 var errBusy = errors.New("somebody else has it")
 
-func (p Place) aliveFile(run, name string) string { return filepath.Join(p.Volume, runsDir, run, name) }
+func (p Backend) aliveFile(run, name string) string {
+	return filepath.Join(p.Volume, runsDir, run, name)
+}
 
 // Holds notes that this process is going to hold the deployment's lock for a run, until end is
 // called.
-func (p Place) Holds(ctx context.Context, run string) (end func() error, err error) {
+func (p Backend) Holds(ctx context.Context, run string) (end func() error, err error) {
 	if err := check(run); err != nil {
 		return nil, err
 	}
@@ -50,7 +52,7 @@ func (p Place) Holds(ctx context.Context, run string) (end func() error, err err
 
 // Idle reports whether nothing works for a run in this volume. Then nothing can begin to
 // before done is called.
-func (p Place) Idle(run string) (done func(), idle bool) {
+func (p Backend) Idle(run string) (done func(), idle bool) {
 	f, err := alone(p.aliveFile(run, workersFile))
 	return closed(f), err == nil
 }
@@ -58,7 +60,7 @@ func (p Place) Idle(run string) (done func(), idle bool) {
 // Gone reports whether it is certain that nothing holds the lock for a run or works for it.
 // That is known where the run had this volume only. Then nothing can begin to before done is
 // called.
-func (p Place) Gone(run string) (done func(), gone bool) {
+func (p Backend) Gone(run string) (done func(), gone bool) {
 	if check(run) != nil {
 		return nil, false
 	}
@@ -81,7 +83,7 @@ func (p Place) Gone(run string) (done func(), gone bool) {
 func closed(f *os.File) func() { return func() { _ = f.Close() } }
 
 // share takes the system's lock on a file of a run, beside others.
-func (p Place) share(ctx context.Context, run, name string) (end func() error, err error) {
+func (p Backend) share(ctx context.Context, run, name string) (end func() error, err error) {
 	path := p.aliveFile(run, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("make the run's directory: %w", err)

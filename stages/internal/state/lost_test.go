@@ -13,9 +13,9 @@ import (
 )
 
 // volume is a state with some values, which a run has the lock of.
-func volume(t *testing.T, run string, values map[string]string) (state.Place, *store.Store, *state.Work) {
+func volume(t *testing.T, run string, values map[string]string) (state.Backend, *store.Store, *state.Work) {
 	t.Helper()
-	p := state.Place{Volume: t.TempDir()}
+	p := state.Backend{Volume: t.TempDir()}
 	s := open(t, p.Volume)
 	for key, value := range values {
 		require.NoError(t, s.Put(t.Context(), key, []byte(value)))
@@ -107,7 +107,7 @@ func TestAClusterIsOnAnotherEngine(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.MkdirAll(filepath.Join(a.Node, "pki"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(a.Node, "pki/ca.crt"), nil, 0o600))
-	for _, p := range []state.Place{a, {Volume: t.TempDir(), URL: a.URL, Node: t.TempDir()}} {
+	for _, p := range []state.Backend{a, {Volume: t.TempDir(), URL: a.URL, Node: t.TempDir()}} {
 		lost, err := p.ClusterLost(t.Context(), s)
 		require.NoError(t, err)
 		require.Equal(t, p.Node != a.Node, lost)

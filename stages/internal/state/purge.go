@@ -15,7 +15,7 @@ import (
 // deal with (see PutUnsaved): after a removal nothing may be reused. That is so in the store,
 // and in the volume where that is not the store. It ends at once when the lock is lost, and
 // leaves what a later holder has written.
-func Purge(ctx context.Context, p Place, w *Work) error {
+func Purge(ctx context.Context, p Backend, w *Work) error {
 	keys, err := w.Store.List(ctx, "")
 	if err != nil {
 		return err

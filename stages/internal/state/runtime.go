@@ -79,7 +79,7 @@ func CheckRuntime(ctx context.Context, s *store.Store) error {
 // CheckProvider refuses a provider that is not the one on which the deployment has a
 // cluster: a destroy would remove nothing there, and then the state, by which alone that
 // cluster is found. An empty one is not checked.
-func CheckProvider(ctx context.Context, p Place, s *store.Store, provider string) error {
+func CheckProvider(ctx context.Context, p Backend, s *store.Store, provider string) error {
 	r, err := Runtime(ctx, s)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDamaged) {
 		return nil

@@ -17,7 +17,7 @@ import (
 // Secrets calls hide with every secret that a container has for the deployment: the
 // credentials of the bucket, the key of its secrets, and the administrator's access to the
 // cluster. What is not there yet is passed over; the error says what cannot be read.
-func (p Place) Secrets(hide func(string)) error {
+func (p Backend) Secrets(hide func(string)) error {
 	for _, name := range store.SecretVariables() {
 		hide(os.Getenv(name))
 	}

@@ -180,7 +180,7 @@ func Runs(ctx context.Context, s *store.Store) ([]string, error) {
 
 // Publish copies the files of a directory of the volume, which a step has filled,
 // to s where that is remote.
-func (p Place) Publish(ctx context.Context, s *store.Store, dir string) error {
+func (p Backend) Publish(ctx context.Context, s *store.Store, dir string) error {
 	if !p.Remote() {
 		return nil
 	}

@@ -15,7 +15,7 @@ import (
 // open is the store of a state volume.
 func open(t *testing.T, root string) *store.Store {
 	t.Helper()
-	s, err := state.Place{Volume: root}.Open(t.Context())
+	s, err := state.Backend{Volume: root}.Open(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
@@ -80,7 +80,7 @@ func TestPurgeKeepsTheRecordsOfRuns(t *testing.T) {
 	require.NoError(t, state.Keep(t.Context(), s, "r1", map[string][]byte{"report.json": []byte("1")}))
 	require.NoError(t, state.PutLatest(t.Context(), s, 1, "r1"))
 	hold(t, s, "r1")
-	p := state.Place{Volume: root}
+	p := state.Backend{Volume: root}
 	ctx, w := work(t, p, s, "r1")
 	key, err := state.PutUnsaved(t.Context(), s, "r0", []byte("{}"))
 	require.NoError(t, err)

@@ -24,7 +24,7 @@ type Work struct {
 // ends when the lock is lost; see lock.Watch for that and for the errors. Until End, or until
 // this process and all that it has started have ended, it is known in the volume that the run
 // is worked for.
-func (p Place) Work(ctx context.Context, s *store.Store, run string) (context.Context, *Work, error) {
+func (p Backend) Work(ctx context.Context, s *store.Store, run string) (context.Context, *Work, error) {
 	if err := check(run); err != nil {
 		return nil, nil, err
 	}

@@ -29,7 +29,7 @@ func hold(t *testing.T, s *store.Store, run string) *lock.Lease {
 }
 
 // work begins work for a run that has the lock of s.
-func work(t *testing.T, p state.Place, s *store.Store, run string) (context.Context, *state.Work) {
+func work(t *testing.T, p state.Backend, s *store.Store, run string) (context.Context, *state.Work) {
 	t.Helper()
 	ctx, w, err := p.Work(t.Context(), s, run)
 	require.NoError(t, err)
@@ -50,7 +50,7 @@ func takeAway(t *testing.T, s *store.Store, run string) *lock.Lease {
 // TestWork: who has lost the lock is told, and writes nothing more that others read.
 func TestWork(t *testing.T) {
 	root := t.TempDir()
-	s, p := open(t, root), state.Place{Volume: root}
+	s, p := open(t, root), state.Backend{Volume: root}
 	_, _, err := p.Work(t.Context(), s, "r1")
 	require.ErrorIs(t, err, lost)
 	hold(t, s, "r1")
@@ -76,7 +76,7 @@ func TestWork(t *testing.T) {
 // TestGone: only where every process of a run has ended is it gone, and then none begins.
 func TestGone(t *testing.T) {
 	root := t.TempDir()
-	s, p := open(t, root), state.Place{Volume: root}
+	s, p := open(t, root), state.Backend{Volume: root}
 	gone := func() bool {
 		done, gone := p.Gone("r1")
 		if gone {
@@ -114,7 +114,7 @@ func TestGone(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, w.End())
 
-	_, isGone = state.Place{Volume: t.TempDir()}.Gone("r1")
+	_, isGone = state.Backend{Volume: t.TempDir()}.Gone("r1")
 	require.False(t, isGone, "another volume knows nothing")
 	for _, bad := range []string{"", "..", "../r1"} {
 		_, isGone = p.Gone(bad)
@@ -131,12 +131,12 @@ func TestGone(t *testing.T) {
 
 // TestPurge_ofASleeper: a destroy that wakes up late removes nothing of who came after it.
 func TestPurge_ofASleeper(t *testing.T) {
-	for what, place := range map[string]func(t *testing.T) (state.Place, *store.Store){
-		"volume": func(t *testing.T) (state.Place, *store.Store) {
+	for what, place := range map[string]func(t *testing.T) (state.Backend, *store.Store){
+		"volume": func(t *testing.T) (state.Backend, *store.Store) {
 			root := t.TempDir()
-			return state.Place{Volume: root}, open(t, root)
+			return state.Backend{Volume: root}, open(t, root)
 		},
-		"bucket": func(t *testing.T) (state.Place, *store.Store) { return machine(t, t.TempDir()) },
+		"bucket": func(t *testing.T) (state.Backend, *store.Store) { return machine(t, t.TempDir()) },
 	} {
 		t.Run(what, func(t *testing.T) {
 			p, s := place(t)

@@ -181,7 +181,7 @@ type toolchain struct{ GOVERSION, GOOS, GOARCH, GOAMD64, GOARM64, CC string }
 
 func (c Command) toolchain(ctx context.Context) (toolchain, error) {
 	var env toolchain
-	if err := Ask(ctx, c.Module, c.environment(), &env, "env", "-json", "GOVERSION", "GOOS", "GOARCH", "GOAMD64", "GOARM64", "CC"); err != nil {
+	if err := Query(ctx, c.Module, c.environment(), &env, "env", "-json", "GOVERSION", "GOOS", "GOARCH", "GOAMD64", "GOARM64", "CC"); err != nil {
 		return env, fmt.Errorf("ask go for its version: %w", err)
 	}
 	return env, nil
@@ -206,7 +206,7 @@ func localModules(ctx context.Context, tools string) (map[string]string, error) 
 			Old, New struct{ Path, Version string }
 		}
 	}
-	if err := Ask(ctx, tools, nil, &mod, "mod", "edit", "-json"); err != nil {
+	if err := Query(ctx, tools, nil, &mod, "mod", "edit", "-json"); err != nil {
 		return nil, fmt.Errorf("read go.mod of %s: %w", tools, err)
 	}
 	local := map[string]string{}
@@ -218,9 +218,9 @@ func localModules(ctx context.Context, tools string) (map[string]string, error) 
 	return local, nil
 }
 
-// Ask decodes into answer the JSON that go prints, run in the folder dir (this
+// Query decodes into answer the JSON that go prints, run in the folder dir (this
 // process's own if empty) with env beyond this process's environment.
-func Ask(ctx context.Context, dir string, env []string, answer any, args ...string) error {
+func Query(ctx context.Context, dir string, env []string, answer any, args ...string) error {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), env...)

@@ -1,4 +1,4 @@
-package suites
+package tests
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
-func openWorkload(ctx context.Context, env *step.Env, in contract.SuiteInput) (*trial, platform.Workload, error) {
+func openWorkload(ctx context.Context, env *step.Env, in contract.TestInput) (*trial, platform.Workload, error) {
 	t, err := open(ctx, env, in)
 	if err != nil {
 		return nil, platform.Workload{}, err
@@ -36,7 +36,7 @@ func openWorkload(ctx context.Context, env *step.Env, in contract.SuiteInput) (*
 
 // deploy applies a workload, and waits until its pods are ready and its Jobs have
 // completed. A Job that is there is not made again, unless it has failed.
-func deploy(ctx context.Context, env *step.Env, in contract.SuiteInput) (out contract.Workload, err error) {
+func deploy(ctx context.Context, env *step.Env, in contract.TestInput) (out contract.Workload, err error) {
 	t, _, err := openWorkload(ctx, env, in)
 	if err != nil {
 		return out, err
@@ -122,7 +122,7 @@ func failed(o *unstructured.Unstructured) bool {
 }
 
 // check carries out the Jobs that look at a workload.
-func check(ctx context.Context, env *step.Env, in contract.SuiteInput) (contract.Tested, error) {
+func check(ctx context.Context, env *step.Env, in contract.TestInput) (contract.Tested, error) {
 	t, of, err := openWorkload(ctx, env, in)
 	if err != nil {
 		return contract.Tested{}, err
@@ -141,7 +141,7 @@ func check(ctx context.Context, env *step.Env, in contract.SuiteInput) (contract
 	return t.run(ctx, nil)
 }
 
-func destroy(ctx context.Context, env *step.Env, in contract.SuiteInput) (out contract.Workload, err error) {
+func destroy(ctx context.Context, env *step.Env, in contract.TestInput) (out contract.Workload, err error) {
 	t, _, err := openWorkload(ctx, env, in)
 	if err != nil {
 		return out, err

@@ -17,16 +17,16 @@ import (
 
 // machine is the place of a deployment seen from a machine of its own: bucket is
 // the directory that stands for the bucket.
-func machine(t *testing.T, bucket string) (state.Place, *store.Store) {
+func machine(t *testing.T, bucket string) (state.Backend, *store.Store) {
 	t.Helper()
-	p := state.Place{Volume: t.TempDir(), URL: "file://" + bucket, MakeKey: true}
+	p := state.Backend{Volume: t.TempDir(), URL: "file://" + bucket, MakeKey: true}
 	s, err := p.Open(t.Context())
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return p, s
 }
 
-func writeKubeconfig(t *testing.T, p state.Place, text string) {
+func writeKubeconfig(t *testing.T, p state.Backend, text string) {
 	t.Helper()
 	file := filepath.Join(p.Volume, "secrets/kubeconfig")
 	require.NoError(t, os.MkdirAll(filepath.Dir(file), 0o700))
@@ -131,7 +131,7 @@ func TestTheVolumeIsClosed(t *testing.T) {
 }
 
 func TestTheVolumeNeedsNoKey(t *testing.T) {
-	p := state.Place{Volume: t.TempDir()}
+	p := state.Backend{Volume: t.TempDir()}
 	s := open(t, p.Volume)
 	require.NoError(t, p.CheckSecrets(t.Context(), s))
 	writeKubeconfig(t, p, canary)

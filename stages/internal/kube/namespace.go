@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Place gives each object of a kind that has namespaces, and that names none, the
+// SetNamespace gives each object of a kind that has namespaces, and that names none, the
 // namespace. A kind that the API server does not know may be defined by another object.
-func (c *Client) Place(ctx context.Context, objs []*unstructured.Unstructured, namespace string) error {
+func (c *Client) SetNamespace(ctx context.Context, objs []*unstructured.Unstructured, namespace string) error {
 	defined := map[schema.GroupKind]bool{} // to whether it has namespaces
 	for _, o := range objs {
 		if o.GetKind() != "CustomResourceDefinition" {
@@ -50,7 +50,7 @@ func (c *Client) MembersOf(ctx context.Context, objs []*unstructured.Unstructure
 	for i, o := range objs {
 		placed[i] = o.DeepCopy()
 	}
-	if err := c.Place(ctx, placed, cmp.Or(namespace, metav1.NamespaceDefault)); err != nil {
+	if err := c.SetNamespace(ctx, placed, cmp.Or(namespace, metav1.NamespaceDefault)); err != nil {
 		return nil, err
 	}
 	out := make([]Member, len(placed))

@@ -47,7 +47,7 @@ kind: CustomResourceDefinition
 metadata: {name: wholes.new.example.com}
 spec: {group: new.example.com, scope: Cluster, names: {kind: Whole}}
 `)
-	require.NoError(t, c.Place(t.Context(), objs, "ns"))
+	require.NoError(t, c.SetNamespace(t.Context(), objs, "ns"))
 	got := map[string]string{}
 	for _, o := range objs {
 		got[o.GetName()] = o.GetNamespace()
@@ -61,7 +61,7 @@ spec: {group: new.example.com, scope: Cluster, names: {kind: Whole}}
 	t.Cleanup(refusing.Close)
 	away, err := kube.New(&rest.Config{Host: refusing.URL})
 	require.NoError(t, err)
-	require.Error(t, away.Place(t.Context(), objs, "ns"), "it cannot be known")
+	require.Error(t, away.SetNamespace(t.Context(), objs, "ns"), "it cannot be known")
 }
 
 func TestTheEndOfAJob(t *testing.T) {

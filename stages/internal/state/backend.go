@@ -15,8 +15,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// Place is where a deployment's state is, seen from a container.
-type Place struct {
+// Backend is where a deployment's state is, seen from a container.
+type Backend struct {
 	// Volume is the directory of the state volume: working space, and the store
 	// itself where URL is empty.
 	Volume string
@@ -34,10 +34,10 @@ type Place struct {
 	Openers map[string]store.Opener
 }
 
-// At is the place that the conductor named in the environment of a container with
+// At is the backend that the conductor named in the environment of a container with
 // the state volume in a directory.
-func At(volume string, getenv func(string) string, openers map[string]store.Opener) Place {
-	return Place{
+func At(volume string, getenv func(string) string, openers map[string]store.Opener) Backend {
+	return Backend{
 		Volume: volume, URL: getenv(contract.StateURLVariable), Openers: openers,
 		KeyFile: contract.StateKeyFile, MakeKey: getenv(contract.StateMakeKeyVariable) != "",
 		Node:            getenv(contract.NodeDirVariable),
@@ -46,17 +46,17 @@ func At(volume string, getenv func(string) string, openers map[string]store.Open
 }
 
 // Remote tells whether the state is somewhere else than in the volume.
-func (p Place) Remote() bool { return p.URL != "" }
+func (p Backend) Remote() bool { return p.URL != "" }
 
 // Open opens the store. Its faults are those of package store.
-func (p Place) Open(ctx context.Context) (*store.Store, error) {
+func (p Backend) Open(ctx context.Context) (*store.Store, error) {
 	if p.Remote() {
 		return store.Open(ctx, p.URL, store.Options{Openers: p.Openers})
 	}
 	return p.volume(ctx)
 }
 
-func (p Place) volume(ctx context.Context) (*store.Store, error) {
+func (p Backend) volume(ctx context.Context) (*store.Store, error) {
 	dir, err := filepath.Abs(p.Volume)
 	if err != nil {
 		return nil, fmt.Errorf("find the state volume: %w", err)
@@ -66,7 +66,7 @@ func (p Place) volume(ctx context.Context) (*store.Store, error) {
 
 // Vault opens the secrets of the deployment in s; in the volume, their key lies beside them.
 // The error is secret.CodeBadKey when there is no key that could be theirs.
-func (p Place) Vault(ctx context.Context, s *store.Store) (vault *secret.Vault, err error) {
+func (p Backend) Vault(ctx context.Context, s *store.Store) (vault *secret.Vault, err error) {
 	if !p.Remote() {
 		key, err := secret.LocalKey(ctx, s)
 		if err != nil {
@@ -111,11 +111,11 @@ func (p Place) Vault(ctx context.Context, s *store.Store) (vault *secret.Vault, 
 // kubeconfig is the secret that is the administrator's access to the cluster.
 const kubeconfig = "kubeconfig"
 
-func (p Place) kubeconfigFile() string { return filepath.Join(p.Volume, secretsDir, kubeconfig) }
+func (p Backend) kubeconfigFile() string { return filepath.Join(p.Volume, secretsDir, kubeconfig) }
 
 // CheckSecrets tells whether the secrets of the deployment can be read and written
 // here. In the volume they can.
-func (p Place) CheckSecrets(ctx context.Context, s *store.Store) error {
+func (p Backend) CheckSecrets(ctx context.Context, s *store.Store) error {
 	if !p.Remote() {
 		return nil
 	}
@@ -129,7 +129,7 @@ func (p Place) CheckSecrets(ctx context.Context, s *store.Store) error {
 // SealKubeconfig copies the volume's kubeconfig, encrypted, to s where that is remote,
 // for who has the lock of a generation, and reports whether the copy was missing or old. With
 // look it copies nothing.
-func (p Place) SealKubeconfig(ctx context.Context, s *store.Store, generation int64, look bool) (bool, error) {
+func (p Backend) SealKubeconfig(ctx context.Context, s *store.Store, generation int64, look bool) (bool, error) {
 	if !p.Remote() {
 		return false, nil
 	}
@@ -156,7 +156,7 @@ func (p Place) SealKubeconfig(ctx context.Context, s *store.Store, generation in
 
 // HasKubeconfig tells whether the state has a kubeconfig. Where it is in a bucket, a file in the
 // volume does not count: another engine may have removed the deployment since.
-func (p Place) HasKubeconfig(ctx context.Context, s *store.Store) (bool, error) {
+func (p Backend) HasKubeconfig(ctx context.Context, s *store.Store) (bool, error) {
 	if p.Remote() {
 		names, err := secret.Open(s, nil).Names(ctx)
 		return slices.Contains(names, kubeconfig), err
@@ -171,7 +171,7 @@ func (p Place) HasKubeconfig(ctx context.Context, s *store.Store) (bool, error) 
 // Kubeconfig is the administrator's access to the cluster: the file in the volume
 // or, where that is not there, the secret in s. Without one the error is
 // fs.ErrNotExist.
-func (p Place) Kubeconfig(ctx context.Context, s *store.Store) ([]byte, error) {
+func (p Backend) Kubeconfig(ctx context.Context, s *store.Store) ([]byte, error) {
 	text, err := os.ReadFile(p.kubeconfigFile())
 	if err == nil || !errors.Is(err, fs.ErrNotExist) || !p.Remote() {
 		return text, err
@@ -191,7 +191,7 @@ func (p Place) Kubeconfig(ctx context.Context, s *store.Store) ([]byte, error) {
 
 // RestoreKubeconfig writes the kubeconfig that is in s to the volume, unless there
 // is one: for steps on a machine that has not worked on the deployment yet.
-func (p Place) RestoreKubeconfig(ctx context.Context, s *store.Store) (err error) {
+func (p Backend) RestoreKubeconfig(ctx context.Context, s *store.Store) (err error) {
 	if !p.Remote() {
 		return nil
 	}
@@ -215,7 +215,7 @@ func (p Place) RestoreKubeconfig(ctx context.Context, s *store.Store) (err error
 // ClusterLost reports whether the volume of the cluster is empty though the state has the access
 // to it, which goes with what a destroy removes (ForgetCluster). It is not, where the volume is
 // not mounted.
-func (p Place) ClusterLost(ctx context.Context, s *store.Store) (bool, error) {
+func (p Backend) ClusterLost(ctx context.Context, s *store.Store) (bool, error) {
 	if p.Node == "" {
 		return false, nil
 	}
@@ -230,7 +230,7 @@ func (p Place) ClusterLost(ctx context.Context, s *store.Store) (bool, error) {
 
 // ForgetCluster removes the access to a cluster that was removed, whose volume would be missed
 // otherwise: from the store, and from the volume where that is not the store.
-func (p Place) ForgetCluster(ctx context.Context, w *Work) error {
+func (p Backend) ForgetCluster(ctx context.Context, w *Work) error {
 	err := secret.Remove(ctx, w.Store, w.Generation, kubeconfig)
 	if err == nil {
 		err = w.Held(ctx)

@@ -17,12 +17,12 @@ func definitionResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 }
 
-func (r *remover) ownDefinitions(ctx context.Context) error {
+func (r *remover) ownCRDs(ctx context.Context) error {
 	all, err := r.Client.List(ctx, definitionResource(), "", r.Selector())
 	if err != nil {
 		return err
 	}
-	return r.removeDefinitions(ctx, slices.DeleteFunc(all, func(d unstructured.Unstructured) bool { return !r.genuine(d) }))
+	return r.removeCRDs(ctx, slices.DeleteFunc(all, func(d unstructured.Unstructured) bool { return !r.genuine(d) }))
 }
 
 // older reports whether a definition was, or may have been, there before the deployment.
@@ -30,7 +30,7 @@ func (r *remover) older(d unstructured.Unstructured) bool {
 	return r.since.IsZero() || d.GetCreationTimestamp().Time.Before(r.since)
 }
 
-// brought are the definitions that the platform's Applications have brought, and that have no
+// brought are the crds that the platform's Applications have brought, and that have no
 // label yet: a removal gives them the deployment's (see markOwned).
 func (r *remover) brought(ctx context.Context) ([]unstructured.Unstructured, error) {
 	var out []unstructured.Unstructured
@@ -51,9 +51,9 @@ func (r *remover) staysKept(d unstructured.Unstructured) bool {
 	return d.GetLabels()[kube.Kept] != ""
 }
 
-// removeDefinitions deletes CustomResourceDefinitions, each unless the release keeps it or
-// others have objects of it: first all objects of them, then the definitions.
-func (r *remover) removeDefinitions(ctx context.Context, all []unstructured.Unstructured) error {
+// removeCRDs deletes CustomResourceDefinitions, each unless the release keeps it or
+// others have objects of it: first all objects of them, then the crds.
+func (r *remover) removeCRDs(ctx context.Context, all []unstructured.Unstructured) error {
 	var going, objects []unstructured.Unstructured
 	for _, d := range all {
 		goes, err := r.definitionGoes(ctx, d)
@@ -125,10 +125,10 @@ func (r *remover) deleteInstances(ctx context.Context, d unstructured.Unstructur
 	return objs, r.Delete(ctx, objs)
 }
 
-func (r *remover) instancesOf(definitions []unstructured.Unstructured) removal.Look {
+func (r *remover) instancesOf(crds []unstructured.Unstructured) removal.Look {
 	return func(ctx context.Context) ([]unstructured.Unstructured, error) {
 		var out []unstructured.Unstructured
-		for _, d := range definitions {
+		for _, d := range crds {
 			objs, err := r.instances(ctx, d)
 			if err != nil {
 				return nil, err

@@ -1,4 +1,4 @@
-package suites
+package tests
 
 import (
 	"bytes"
@@ -83,7 +83,7 @@ func asks(t *testing.T) *cluster {
 }
 
 func (c *cluster) test(ctx context.Context) (contract.Tested, error) {
-	return test(ctx, c.env, contract.SuiteInput{Name: "answers", Images: map[string]string{"busybox": "slipway.local/busybox@sha256:00"}})
+	return test(ctx, c.env, contract.TestInput{Name: "answers", Images: map[string]string{"busybox": "slipway.local/busybox@sha256:00"}})
 }
 
 // requireClean asserts that nothing of the test is left.
@@ -134,7 +134,7 @@ func TestATestThatFails(t *testing.T) {
 func TestATestWhoseLogIsLost(t *testing.T) {
 	c := asks(t)
 	c.api.Set(t, "/api/v1/namespaces/shop/pods/ask-1", "{metadata: {name: ask-1, namespace: shop, uid: u, labels: {job-name: ask}}, status: {phase: Succeeded, containerStatuses: [{name: ask, state: {terminated: {exitCode: 0}}}]}}")
-	tested, err := open(t.Context(), c.env, contract.SuiteInput{})
+	tested, err := open(t.Context(), c.env, contract.TestInput{})
 	require.NoError(t, err)
 	tested.files.Name = "test answers"
 	logs := newLogs(t.Context(), tested.client, io.Discard, nil)
@@ -292,7 +292,7 @@ func TestAWorkload(t *testing.T) {
 		"site/fill.yaml":  askYAML,
 		"check.yaml":      strings.ReplaceAll(askYAML, "name: ask}", "name: look}"),
 	})
-	in := contract.SuiteInput{Name: "site"}
+	in := contract.TestInput{Name: "site"}
 	_, err := check(t.Context(), c.env, in)
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeAbsent})
 

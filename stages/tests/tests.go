@@ -1,6 +1,6 @@
-// Package suites has the steps that try a platform: those of its tests, and those that
+// Package tests has the steps that try a platform: those of its tests, and those that
 // deploy, check and remove the workloads of its users.
-package suites
+package tests
 
 import (
 	"context"
@@ -49,13 +49,13 @@ type trial struct {
 	env     *step.Env
 	client  *kube.Client
 	release *platform.Release
-	in      contract.SuiteInput
+	in      contract.TestInput
 	files   platform.Component // what it is made of
 	mark    mark
 	within  time.Duration
 }
 
-func open(ctx context.Context, env *step.Env, in contract.SuiteInput) (*trial, error) {
+func open(ctx context.Context, env *step.Env, in contract.TestInput) (*trial, error) {
 	r, client, err := env.Open()
 	if err != nil {
 		return nil, err
@@ -66,7 +66,7 @@ func open(ctx context.Context, env *step.Env, in contract.SuiteInput) (*trial, e
 	return &trial{env: env, client: client, release: r, in: in}, nil
 }
 
-func test(ctx context.Context, env *step.Env, in contract.SuiteInput) (contract.Tested, error) {
+func test(ctx context.Context, env *step.Env, in contract.TestInput) (contract.Tested, error) {
 	t, err := open(ctx, env, in)
 	if err != nil {
 		return contract.Tested{}, err
@@ -147,7 +147,7 @@ func (t *trial) read(ctx context.Context) ([]*unstructured.Unstructured, error) 
 	if err != nil {
 		return nil, t.unusable(err)
 	}
-	if err := t.client.Place(ctx, objs, t.files.Namespace); err != nil {
+	if err := t.client.SetNamespace(ctx, objs, t.files.Namespace); err != nil {
 		return nil, err
 	}
 	refs := map[string]string{}

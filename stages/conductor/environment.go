@@ -13,22 +13,22 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// SiteOf is what provider, which may be nil, contributes to a deployment.
-func SiteOf(provider providers.Provider, d providers.Deployment) (contract.Site, error) {
+// EnvironmentOf is what provider, which may be nil, contributes to a deployment.
+func EnvironmentOf(provider providers.Provider, d providers.Deployment) (contract.Environment, error) {
 	if provider == nil {
-		return contract.Site{}, nil
+		return contract.Environment{}, nil
 	}
 	root, err := provider.Terraform(d)
 	if err != nil {
-		return contract.Site{}, err
+		return contract.Environment{}, err
 	}
 	// Other files are another input, also where the variables are the same.
 	digest, err := platform.Digest(root.Files)
 	if err != nil {
-		return contract.Site{}, fmt.Errorf("read the Terraform root: %w", err)
+		return contract.Environment{}, fmt.Errorf("read the Terraform root: %w", err)
 	}
 	cluster, err := provider.Cluster(d)
-	return contract.Site{Root: root.Files, Terraform: contract.TerraformInput{Vars: root.Vars, Root: digest}, Cluster: cluster}, err
+	return contract.Environment{Root: root.Files, Terraform: contract.TerraformInput{Vars: root.Vars, Root: digest}, Cluster: cluster}, err
 }
 
 // DeploymentOf is what a provider needs to know of the deployment.
