@@ -3,69 +3,41 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log"
-	"os"
 	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
+	"github.com/slipway-sh/slipway/cli/matrix"
+	"github.com/slipway-sh/slipway/cli/supply"
+	"github.com/slipway-sh/slipway/cli/workflow"
 	"github.com/slipway-sh/slipway/config/document"
-	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/pipeline/progress"
 	"github.com/slipway-sh/slipway/pipeline/redact"
-	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/providers"
-	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/step"
 )
 
-// Program is what the program consists of besides its commands.
-type Program struct {
-	// Version is Unversioned where none is known; the beginning of Source then follows it.
-	Version string
-	// Source is the digest of the program's sources, "sha256:<hex>"; empty unless make built it.
-	Source    string
-	Providers *providers.Registry
-	// Stores open the buckets with deployments' state, by the scheme of their URLs.
-	Stores map[string]store.Opener
-	// Steps are those that run in containers, whose state is in one of these stores.
-	Steps func(map[string]store.Opener) *step.Registry
-	// Contents finds the images that a platform release runs, and what else matters beforehand.
-	Contents func(context.Context, *platform.Release, contract.RenderInput) (contract.Contents, error)
-	// Render renders what an install of a platform release applies.
-	Render func(context.Context, *platform.Release, contract.RenderInput) ([]contract.Rendered, error)
-}
+// Program is what an installer consists of besides its commands: its Version, the digest of its sources (Source),
+// its Providers, its Stores by the scheme of their URLs, and what stages/all has (Steps, Contents, Render).
+type Program = source.Program
 
 // Unversioned is the version of a program that was built without one.
 const Unversioned = "dev"
 
 // version tells programs without a version apart by their sources: "dev-1a2b3c4d5e6f".
-func (p *Program) version() string {
+func version(p Program) string {
 	if digest := strings.TrimPrefix(p.Source, "sha256:"); p.Version == Unversioned && digest != "" {
 		return p.Version + "-" + digest[:min(len(digest), 12)]
 	}
 	return p.Version
 }
-
-func (p *Program) registries() source.Registries {
-	return source.Registries{Providers: p.Providers, Stores: p.Stores}
-}
-
-// exit is the outcome of a command that has printed its error itself.
-type exit int
-
-func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 // Run runs a command line and returns the exit code.
 func Run(ctx context.Context, p Program, args []string, in io.Reader, out, errw io.Writer) (code int) {
@@ -76,7 +48,7 @@ func Run(ctx context.Context, p Program, args []string, in io.Reader, out, errw 
 		}
 	}()
 	log.SetOutput(library{errw})
-	p.Version = p.version()
+	p.Version = version(p)
 	root := newRoot(ctx, &p)
 	root.SetArgs(args)
 	root.SetIn(in)
@@ -129,18 +101,18 @@ func newRoot(ctx context.Context, p *Program) *cobra.Command {
 		title    string
 		commands []*cobra.Command
 	}{
-		{"Install and change", []*cobra.Command{newConfigure(p), newValidate(p), newPlan(p), newInstall(p), newUpgrade(p), newRollback(p), newDestroy(p), newUse()}},
+		{"Install and change", []*cobra.Command{newConfigure(p), newValidate(p), workflow.NewPlan(p), workflow.NewInstall(p), workflow.NewUpgrade(p), workflow.NewRollback(p), workflow.NewDestroy(p), newUse()}},
 		{"Look", []*cobra.Command{newList(p), newStatus(p), newRuns(p), newReport(p), newLogs(p), newBackups(p), newExplain()}},
-		{"Debug", []*cobra.Command{newDoctor(p), newSave(p), newReproduce(p), newCluster(p), newKubeconfig(p), newToolchain(p), newUnlock(p)}},
+		{"Debug", []*cobra.Command{newDoctor(p), newSave(p), workflow.NewReproduce(p), workflow.NewCluster(p), workflow.NewKubeconfig(p), workflow.NewToolchain(p), workflow.NewUnlock(p)}},
 		{"Release", []*cobra.Command{
 			group("platform", "Create a platform release, render it, or print its schema", newPlatformInit(), newPlatformRender(p), newPlatformSchema()),
-			newTest(p), newUpgradeMatrix(p),
+			workflow.NewTest(p), matrix.NewCommand(p),
 		}},
 		{"Build and supply", []*cobra.Command{
-			group("bundle", "List, check, extend, sign or push a bundle", newBundleList(), newBundleVerify(), newBundleAdd(p), newBundleSign(), newBundlePush()),
-			group("lock", "Check the lock file of tools and images", newLockVerify(p)),
+			group("bundle", "List, check, extend, sign or push a bundle", supply.NewBundleList(), supply.NewBundleVerify(), supply.NewBundleAdd(p), supply.NewBundleSign(), supply.NewBundlePush()),
+			group("lock", "Check the lock file of tools and images", supply.NewLockVerify(p)),
 			group("config", "Migrate a configuration, or show where each value comes from", newConfigMigrate(p), newConfigExplain(p)),
-			newEnv(p), newSchema(p), newClients(), newVersion(p),
+			newEnv(p), newSchema(p), supply.NewClients(), newVersion(p),
 		}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
@@ -233,69 +205,4 @@ func group(name, short string, commands ...*cobra.Command) *cobra.Command {
 	}
 	cmd.RunE = func(*cobra.Command, []string) error { return nil } // Args refuses all
 	return cmd
-}
-
-// action is what a command does.
-type action func(ctx context.Context, io console.Streams, args []string) error
-
-// run turns an action into cobra's RunE, with a screen, interrupts and a span. The first interrupt prints
-// stopping; empty: that running steps are awaited.
-func run(stopping string, do action) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		errw := cmd.ErrOrStderr()
-		screen := progress.Open(errw, progress.Terminal(errw, os.Getenv))
-		defer screen.End() // also when this panics
-		ctx, stop, release := console.Interruptible(cmd.Context(), screen, cmp.Or(stopping, "stopping after the steps that run now"))
-		defer release()
-		if err := noEmptyKey(cmd); err != nil {
-			return err
-		}
-		ctx, finish := startSpan(ctx, cmd.CommandPath(), screen)
-		terminal, _ := errw.(*os.File)
-		result := console.NewResult()
-		err := result.Write(do(ctx, console.Streams{In: cmd.InOrStdin(), Out: cmd.OutOrStdout(), Err: screen, Terminal: terminal, Stop: stop, Result: result}, args))
-		finish(err)
-		return err
-	}
-}
-
-// noEmptyKey rejects an empty key flag, such as "$KEY" with KEY unset: nothing would be signed or verified.
-func noEmptyKey(cmd *cobra.Command) (err error) {
-	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if (f.Name == "key" || strings.HasSuffix(f.Name, "-key")) && f.Value.String() == "" {
-			err = usage.Errorf("--%s is empty; name a key, or leave the flag out", f.Name)
-		}
-	})
-	return err
-}
-
-// atOnce is run for an action without a workflow: the first interrupt ends it.
-func atOnce(do action) func(*cobra.Command, []string) error {
-	return run("stopping", func(ctx context.Context, io console.Streams, args []string) error {
-		ctx, release := console.UntilInterrupt(ctx, io.Stop, console.Interrupted("run", "run the same command again"))
-		defer release()
-		err := do(ctx, io, args)
-		if err != nil && ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return err
-	})
-}
-
-// noArgs refuses arguments.
-func noArgs(_ *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	return usage.Errorf("unexpected argument %q", args[0])
-}
-
-// takes refuses fewer arguments than least and more than most, with these words.
-func takes(least, most int, otherwise string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) < least || len(args) > most {
-			return usage.Errorf("%s", otherwise)
-		}
-		return nil
-	}
 }

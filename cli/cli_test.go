@@ -140,7 +140,7 @@ func TestWrongCommandLines(t *testing.T) {
 // TestACommandWithoutAWorkflowEndsAtTheFirstInterrupt, whatever its error is then.
 func TestACommandWithoutAWorkflowEndsAtTheFirstInterrupt(t *testing.T) {
 	var errs bytes.Buffer
-	cmd := &cobra.Command{SilenceErrors: true, SilenceUsage: true, RunE: atOnce(func(ctx context.Context, _ console.Streams, _ []string) error {
+	cmd := &cobra.Command{SilenceErrors: true, SilenceUsage: true, RunE: console.AtOnce(func(ctx context.Context, _ console.Streams, _ []string) error {
 		self, err := os.FindProcess(os.Getpid())
 		require.NoError(t, err)
 		require.NoError(t, self.Signal(os.Interrupt))
@@ -228,15 +228,15 @@ func TestEveryErrorHasCodeAndRemedy(t *testing.T) {
 func TestErrorsThatHaveNothingToDoWithEachOther(t *testing.T) {
 	a := &fault.Fault{Code: "NOT-001", Class: fault.Usage, Fix: "mend a", Err: errors.New("a")}
 	b := &fault.Fault{Code: "NOT-002", Class: fault.Preflight, Fix: "mend b", Err: errors.New("b")}
-	require.NoError(t, together(nil, errors.Join(nil)))
-	require.Same(t, a, together(nil, a, errors.Join(a, nil)))
-	both := together(errors.Join(a, errors.Join(b, a)), b)
+	require.NoError(t, console.Together(nil, errors.Join(nil)))
+	require.Same(t, a, console.Together(nil, a, errors.Join(a, nil)))
+	both := console.Together(errors.Join(a, errors.Join(b, a)), b)
 	require.ErrorIs(t, both, b)
 	var w bytes.Buffer
 	require.Equal(t, 2, complain(&w, "slipway validate", usage.Line{}, both))
 	require.Equal(t, "\nerror NOT-001: a\n  remedy: mend a\n\nerror NOT-002: b\n  remedy: mend b\n", w.String())
 	said := fmt.Errorf("read %w and %w", a, b)
-	require.Equal(t, said, together(said), "they belong together")
+	require.Equal(t, said, console.Together(said), "they belong together")
 }
 
 // broken panics when something is written to it.

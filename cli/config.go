@@ -13,7 +13,6 @@ import (
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/configure"
 	"github.com/slipway-sh/slipway/cli/internal/console"
-	"github.com/slipway-sh/slipway/cli/internal/release"
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
@@ -26,18 +25,16 @@ func newConfigure(p *Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "configure", Short: "Write a configuration, from a form or from given answers", Example: `  slipway configure   # a form
   slipway configure --name shop --set global.scale=100`, Long: configure.Long,
-		Args: noArgs, RunE: run("stopping", func(ctx context.Context, io console.Streams, _ []string) error { return c.Run(ctx, io) }),
+		Args: usage.NoArgs, RunE: console.Run("stopping", func(ctx context.Context, io console.Streams, _ []string) error { return c.Run(ctx, io) }),
 	}
-	cmd.Flags().SortFlags = false
-	c.AddFlags(cmd, p.Version, p.registries())
-	completeName(cmd, "name")
+	c.AddFlags(cmd, p)
 	return cmd
 }
 
 func newSchema(p *Program) *cobra.Command {
 	return &cobra.Command{
-		Use: "schema", Short: "Print the JSON schema of the configuration", Example: `  slipway schema > config.schema.json`, Args: noArgs,
-		RunE: atOnce(func(_ context.Context, io console.Streams, _ []string) error {
+		Use: "schema", Short: "Print the JSON schema of the configuration", Example: `  slipway schema > config.schema.json`, Args: usage.NoArgs,
+		RunE: console.AtOnce(func(_ context.Context, io console.Streams, _ []string) error {
 			text, err := config.Schema(p.Providers.Sections())
 			if err == nil {
 				_, err = io.Out.Write(text)
@@ -48,34 +45,34 @@ func newSchema(p *Program) *cobra.Command {
 }
 
 func newConfigExplain(p *Program) *cobra.Command {
-	var from releaseSource
-	var as format
+	var from source.Local
+	var as console.Format
 	cmd := &cobra.Command{
-		Use: "explain", Short: "Show each value and where it comes from", Example: `  slipway config explain --config slipway.yaml`, Args: noArgs,
-		RunE: atOnce(func(_ context.Context, streams console.Streams, _ []string) error {
-			cfg, r, err := from.load(streams)
+		Use: "explain", Short: "Show each value and where it comes from", Example: `  slipway config explain --config slipway.yaml`, Args: usage.NoArgs,
+		RunE: console.AtOnce(func(_ context.Context, streams console.Streams, _ []string) error {
+			cfg, r, err := from.Load(streams)
 			if err != nil {
 				return err
 			}
 			all, err := cfg.Explain()
 			if err == nil {
-				all, err = release.Settings(all, cfg, r)
+				all, err = source.Settings(all, cfg, r)
 			}
 			if err != nil {
 				return err
 			}
-			return as.print(streams.Out, all, func(out io.Writer) error { return listSettings(out, all) })
+			return as.Print(streams.Out, all, func(out io.Writer) error { return listSettings(out, all) })
 		}),
 	}
-	from.addFlags(cmd, p)
-	from.source.AddState(cmd.Flags())
-	as.addFlag(cmd.Flags())
+	from.Declare(cmd, p)
+	from.Source.AddState(cmd.Flags())
+	as.AddFlag(cmd.Flags())
 	return cmd
 }
 
 // listSettings prints a line per value.
 func listSettings(out io.Writer, all []config.Setting) error {
-	w := newTable(out)
+	w := console.NewTable(out)
 	fmt.Fprintln(w, "SETTING\tVALUE\tFROM")
 	for _, s := range all {
 		fmt.Fprintf(w, "%s\t%s\t%s\n", s.Path, s.Value, s.Origin)
@@ -90,9 +87,9 @@ type migrateOptions struct {
 
 func newConfigMigrate(p *Program) *cobra.Command {
 	var o migrateOptions
-	cmd := &cobra.Command{Use: "migrate", Short: "Update a configuration to the current version", Example: `  slipway config migrate --config slipway.yaml --dry-run`, Args: noArgs, RunE: atOnce(o.run),
+	cmd := &cobra.Command{Use: "migrate", Short: "Update a configuration to the current version", Example: `  slipway config migrate --config slipway.yaml --dry-run`, Args: usage.NoArgs, RunE: console.AtOnce(o.run),
 		Long: "Update a configuration to the current version of its schema, and keep the original beside it."}
-	addSource(cmd, p, &o.source)
+	o.source.Declare(cmd, p)
 	cmd.Flags().BoolVar(&o.dry, "dry-run", false, "show the changes and write nothing")
 	return cmd
 }

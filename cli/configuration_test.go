@@ -2,8 +2,6 @@ package cli
 
 import (
 	"encoding/json"
-	"github.com/slipway-sh/slipway/cli/internal/source"
-	"github.com/slipway-sh/slipway/config/deployments"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,7 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/config"
+	"github.com/slipway-sh/slipway/config/deployments"
 )
 
 const older = `version: 1 # the first one

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,15 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/cli/internal/console"
-	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
-	"github.com/slipway-sh/slipway/containers"
-	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/pipeline/progress"
-	providers "github.com/slipway-sh/slipway/providers/all"
-	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -88,46 +80,8 @@ func TestEveryFaultOfAReleaseIsAmongTheBroken(t *testing.T) {
 	}
 }
 
-// TestInstallReadsTheReleaseFirst: what validate says of its files, an install says before
-// anything starts.
-func TestInstallReadsTheReleaseFirst(t *testing.T) {
-	look := func(t *testing.T, dir string, o installOptions) (told string, err error) {
-		t.Helper()
-		cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\n"), providers.All().Options())
-		require.NoError(t, err)
-		r, err := platform.Load(os.DirFS("testdata/broken/" + dir))
-		require.NoError(t, err)
-		b, err := bundle.Read(wholeBundle(t))
-		require.NoError(t, err)
-		p := program()
-		provider, err := p.Providers.Get(cfg.Provider)
-		require.NoError(t, err)
-		o.program = &p
-		var screen bytes.Buffer
-		err = o.checkRelease(t.Context(), console.Streams{Err: progress.Open(&screen, progress.Options{})}, &conductor.Options{Config: cfg, Provider: provider, Release: r, Images: containers.Describe(b)})
-		return screen.String(), err
-	}
-	for dir, c := range map[string]struct {
-		codes []fault.Code
-		says  string
-	}{
-		"manifests":           {[]fault.Code{contract.CodeUnusable}, "8 problems"},
-		"charts":              {[]fault.Code{contract.CodeUnusable}, "12 problems"},
-		"namespace-not-there": {[]fault.Code{contract.CodeUnusable}, "the Deployment a is in the namespace elsewhere"},
-		"gate-on-nothing":     {[]fault.Code{contract.CodeUnusable}, "component web (platform.yaml, line 12): gate rollout of apps/v1/Deployment shop/weg: no component has the Deployment shop/weg"},
-		"many":                {[]fault.Code{contract.CodeUnusable, contract.CodeNoImage}, "1 image is not there"},
-	} {
-		_, err := look(t, dir, installOptions{})
-		require.ErrorContains(t, err, c.says)
-		for _, code := range c.codes {
-			require.ErrorIs(t, err, &fault.Fault{Code: code}, dir)
-		}
-	}
-	_, err := look(t, "gate-on-nothing", installOptions{known: true})
-	require.NoError(t, err, "a rollback goes back to it all the same")
-	told, err := look(t, "only-the-cluster-knows", installOptions{})
-	require.NoError(t, err)
-	require.Contains(t, told, "the images of asks are not known before the install: ")
+// TestImagesOfABrokenReleaseAreNotAdded: what it lacks is not known.
+func TestImagesOfABrokenReleaseAreNotAdded(t *testing.T) {
 	for dir, says := range map[string]string{"manifests": "8 problems", "charts": "found in Chart.yaml, but missing in charts/ directory: redis"} {
 		code, _, errs := slipway("bundle", "add", wholeBundle(t), "--platform", "testdata/broken/"+dir)
 		require.Equal(t, int(fault.Usage), code)

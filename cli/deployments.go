@@ -22,8 +22,8 @@ import (
 )
 
 func newList(p *Program) *cobra.Command {
-	cmd := query(&cobra.Command{
-		Use: "list", Short: "List the deployments on this engine, or in a bucket", Args: noArgs, Example: `  slipway list
+	cmd := deployment.Query(&cobra.Command{
+		Use: "list", Short: "List the deployments on this engine, or in a bucket", Args: usage.NoArgs, Example: `  slipway list
   slipway list --state 's3://bucket?region=eu-central-1' --output json`,
 		Long: `List the deployments whose state is on this engine or, with --state or state.url in the
 configuration, in that bucket.
@@ -43,7 +43,7 @@ func listDeployments(w io.Writer, all []conductor.DeploymentSummary, now time.Ti
 		_, err := fmt.Fprintln(w, "there is no deployment")
 		return err
 	}
-	table := newTable(w)
+	table := console.NewTable(w)
 	fmt.Fprintln(table, "NAME\tRELEASE\tSTATE\tLAST RUN\tAGE")
 	for _, d := range all {
 		if d.Problem != "" {
@@ -76,10 +76,10 @@ func newUse() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "use [NAME]", Short: "Choose the deployment that commands use by default, or list the stored ones", Example: `  slipway use shop
   slipway use --forget shop   # what is installed stays`,
-		Args: takes(0, 1, "give the name of one deployment, or nothing"), ValidArgsFunction: deploymentNames, RunE: atOnce(func(_ context.Context, io console.Streams, args []string) error { return use(io, forget, args) }),
+		Args: usage.Takes(0, 1, "give the name of one deployment, or nothing"), ValidArgsFunction: source.Names, RunE: console.AtOnce(func(_ context.Context, io console.Streams, args []string) error { return use(io, forget, args) }),
 	}
 	cmd.Flags().StringVar(&forget, "forget", "", "remove the stored configuration of this deployment")
-	completeName(cmd, "forget")
+	source.CompleteName(cmd, "forget")
 	return cmd
 }
 
@@ -125,7 +125,7 @@ func listStored(w io.Writer, folder deployments.Folder) error {
 		fmt.Fprintln(w, "no configurations are stored; slipway configure creates one")
 		return gone
 	}
-	table := newTable(w)
+	table := console.NewTable(w)
 	for _, name := range names {
 		mark := "  "
 		if name == current {

@@ -11,13 +11,14 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/cli/internal/session"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
 type doctorOptions struct {
 	deployment deployment.Flags
-	format     format
+	format     console.Format
 }
 
 func newDoctor(p *Program) *cobra.Command {
@@ -32,10 +33,10 @@ an existing cluster, if the configuration names one.
 It changes nothing, and reports all problems at once. With an invalid configuration, it checks the
 rest with the defaults. The exit code is 0, or 3 if there is a problem. slipway validate checks the
 platform release, too.`,
-		Args: noArgs, RunE: atOnce(o.run),
+		Args: usage.NoArgs, RunE: console.AtOnce(o.run),
 	}
-	addDeployment(cmd, p, &o.deployment)
-	o.format.addFlag(cmd.Flags())
+	o.deployment.AddFlags(cmd, p)
+	o.format.AddFlag(cmd.Flags())
 	return cmd
 }
 
@@ -60,9 +61,9 @@ func (o *doctorOptions) run(ctx context.Context, io console.Streams, _ []string)
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	all, ok := errors.AsType[several](err)
+	all, ok := errors.AsType[console.Several](err)
 	if !ok && err != nil {
-		all = several{err}
+		all = console.Several{err}
 	}
 	found.Problems = []problem{}
 	for _, err := range all {
@@ -73,14 +74,14 @@ func (o *doctorOptions) run(ctx context.Context, io console.Streams, _ []string)
 		found.Problems = append(found.Problems, p)
 	}
 	io.Err.End()
-	if err := o.format.print(io.Out, found, found.text); err != nil {
+	if err := o.format.Print(io.Out, found, found.text); err != nil {
 		return err
 	}
 	if err == nil {
 		return nil
 	}
 	complain(io.Err, "slipway doctor", o.deployment.Line(), err)
-	return exit(fault.Preflight)
+	return console.Exit(fault.Preflight)
 }
 
 // check returns all problems. It skips what depends on something that has one.
@@ -94,7 +95,7 @@ func (o *doctorOptions) check(ctx context.Context, io console.Streams, found *di
 		f.Source.Default()
 		var err error
 		if cfg, err = f.Source.Load(io); err != nil {
-			return together(invalid, err)
+			return console.Together(invalid, err)
 		}
 	}
 	_, noImages := f.Images.Pins(cfg)
@@ -110,7 +111,7 @@ func (o *doctorOptions) check(ctx context.Context, io console.Streams, found *di
 			return err
 		})
 	}
-	return together(invalid, noImages, noEngine, unmet)
+	return console.Together(invalid, noImages, noEngine, unmet)
 }
 
 func (o *doctorOptions) engine(ctx context.Context, io console.Streams, deployment string, found *diagnosis) error {
@@ -126,7 +127,7 @@ func (o *doctorOptions) engine(ctx context.Context, io console.Streams, deployme
 }
 
 func (d *diagnosis) text(w io.Writer) error {
-	table := newTable(w)
+	table := console.NewTable(w)
 	for _, row := range [][2]string{{"configuration", d.Configuration}, {"images", d.Images}, {"engine", d.Engine}} {
 		if row[1] != "" {
 			fmt.Fprintf(table, "%s\t%s\n", row[0], row[1])

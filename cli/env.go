@@ -12,6 +12,7 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/source"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/answers"
 )
@@ -19,13 +20,13 @@ import (
 func newEnv(p *Program) *cobra.Command {
 	var from source.Source
 	cmd := &cobra.Command{
-		Use: "env", Short: "Print a configuration as shell variables, for eval", Example: `  eval "$(slipway env --config slipway.yaml)"`, Args: noArgs,
+		Use: "env", Short: "Print a configuration as shell variables, for eval", Example: `  eval "$(slipway env --config slipway.yaml)"`, Args: usage.NoArgs,
 		Long: `Print a configuration as variables of a POSIX shell: eval "$(slipway env)". Each value that is not
 empty has a variable: global.name is SLIPWAY_CONFIG_GLOBAL_NAME. Lists have commas between their
 items, and mappings of text are NAME=value,NAME=value. Other lists and mappings, such as hooks, and
 lists with a comma in an item are left out. Secrets are never printed, because a configuration only
 says where they are. For a stored deployment, SLIPWAY_DEPLOYMENT makes the shell's commands use it.`,
-		RunE: atOnce(func(_ context.Context, io console.Streams, _ []string) error {
+		RunE: console.AtOnce(func(_ context.Context, io console.Streams, _ []string) error {
 			cfg, err := from.Load(io)
 			if err != nil {
 				return err
@@ -43,7 +44,7 @@ says where they are. For a stored deployment, SLIPWAY_DEPLOYMENT makes the shell
 			return export(io.Out, all)
 		}),
 	}
-	addSource(cmd, p, &from)
+	from.Declare(cmd, p)
 	from.AddState(cmd.Flags())
 	return cmd
 }

@@ -20,54 +20,15 @@ import (
 	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
-// several are independent errors: each is printed with its own code and remedy.
-type several []error
-
-func (s several) Error() string { return errors.Join(s...).Error() }
-
-func (s several) Unwrap() []error { return s }
-
-// together joins independent errors, each once.
-func together(errs ...error) error {
-	var out several
-	var add func(err error)
-	add = func(err error) {
-		if err == nil {
-			return
-		}
-		if all, ok := err.(interface{ Unwrap() []error }); ok {
-			if joined := errors.Join(all.Unwrap()...); joined != nil && joined.Error() == err.Error() { // no text of its own
-				for _, e := range all.Unwrap() {
-					add(e)
-				}
-				return
-			}
-		}
-		if !slices.ContainsFunc(out, func(e error) bool { return e.Error() == err.Error() }) {
-			out = append(out, err)
-		}
-	}
-	for _, err := range errs {
-		add(err)
-	}
-	switch len(out) {
-	case 0:
-		return nil
-	case 1:
-		return out[0]
-	}
-	return out
-}
-
 // complain prints err with code and remedy, without control sequences, and returns the exit code of the first.
 func complain(w io.Writer, name string, line usage.Line, err error) int {
 	if err == nil {
 		return int(fault.OK)
 	}
-	if code, ok := errors.AsType[exit](err); ok {
+	if code, ok := errors.AsType[console.Exit](err); ok {
 		return int(code)
 	}
-	if all, ok := errors.AsType[several](err); ok {
+	if all, ok := errors.AsType[console.Several](err); ok {
 		first := complain(w, name, line, all[0])
 		for _, e := range all[1:] {
 			complain(w, name, line, e)
@@ -104,7 +65,7 @@ const errorsPage = "https://github.com/slipway-sh/slipway/blob/main/docs/errors.
 func newExplain() *cobra.Command {
 	return &cobra.Command{
 		Use: "explain CODE", Short: "Explain an error code and its remedy", Example: "  slipway explain " + fault.Quote(string(conductor.CodeNotThere)),
-		Args: takes(1, 1, "give one code, as an error shows it"), RunE: atOnce(explain),
+		Args: usage.Takes(1, 1, "give one code, as an error shows it"), RunE: console.AtOnce(explain),
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/daggercli"
 	"github.com/slipway-sh/slipway/containers/pullsecret"
@@ -23,7 +24,7 @@ func newStep(p *Program) *cobra.Command {
 	return &cobra.Command{
 		Use: "step", Hidden: true, DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return exit(step.Main(cmd.Context(), p.Steps(p.Stores), args, cmd.OutOrStdout(), cmd.ErrOrStderr()))
+			return console.Exit(step.Main(cmd.Context(), p.Steps(p.Stores), args, cmd.OutOrStdout(), cmd.ErrOrStderr()))
 		},
 	}
 }
@@ -35,7 +36,7 @@ func newSession() *cobra.Command {
 			if !daggercli.Shielded() {
 				return noSuchCommand(cmd.Root(), cmd.Name())
 			}
-			return exit(daggercli.Run(append([]string{cmd.Name()}, args...), cmd.ErrOrStderr()))
+			return console.Exit(daggercli.Run(append([]string{cmd.Name()}, args...), cmd.ErrOrStderr()))
 		},
 	}
 }
@@ -43,8 +44,8 @@ func newSession() *cobra.Command {
 func newForward() *cobra.Command {
 	return &cobra.Command{
 		Use: "forward SOCKET HOST", Hidden: true,
-		Args: takes(2, 2, "give: SOCKET HOST"),
-		RunE: run("", func(ctx context.Context, _ console.Streams, args []string) error {
+		Args: usage.Takes(2, 2, "give: SOCKET HOST"),
+		RunE: console.Run("", func(ctx context.Context, _ console.Streams, args []string) error {
 			return tunnel.Answer(ctx, args[0], args[1])
 		}),
 	}
@@ -53,8 +54,8 @@ func newForward() *cobra.Command {
 func newProbeRegistry() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
-		Use: containers.ProbeCommand + " URL", Hidden: true, Args: takes(1, 1, "give: URL, of an image by digest"),
-		RunE: run("", func(ctx context.Context, io console.Streams, args []string) error {
+		Use: containers.ProbeCommand + " URL", Hidden: true, Args: usage.Takes(1, 1, "give: URL, of an image by digest"),
+		RunE: console.Run("", func(ctx context.Context, io console.Streams, args []string) error {
 			err := pullsecret.Probe(ctx, args[0], file, http.DefaultTransport)
 			containers.WriteFault(io.Err, err)
 			return err
@@ -67,13 +68,13 @@ func newProbeRegistry() *cobra.Command {
 func newMask() *cobra.Command {
 	var m incontainer.Mask
 	cmd := &cobra.Command{
-		Use: containers.MaskCommand + " -- COMMAND [ARG…]", Hidden: true, Args: takes(1, math.MaxInt, "give: COMMAND, and its arguments"),
+		Use: containers.MaskCommand + " -- COMMAND [ARG…]", Hidden: true, Args: usage.Takes(1, math.MaxInt, "give: COMMAND, and its arguments"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			code, err := m.Run(args, cmd.OutOrStdout(), cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}
-			return exit(code)
+			return console.Exit(code)
 		},
 	}
 	cmd.Flags().SetInterspersed(false)
@@ -86,8 +87,8 @@ func newDryRun(p *Program) *cobra.Command {
 	v := incontainer.Planner{Stores: p.Stores, Render: p.Render}
 	cmd := &cobra.Command{
 		Use: "dry-run REQUEST RESULT", Hidden: true,
-		Args: takes(2, 2, "give: REQUEST RESULT, two files"),
-		RunE: run("", func(ctx context.Context, io console.Streams, args []string) error {
+		Args: usage.Takes(2, 2, "give: REQUEST RESULT, two files"),
+		RunE: console.Run("", func(ctx context.Context, io console.Streams, args []string) error {
 			v.Steps = p.Steps(p.Stores)
 			return v.Run(ctx, args[0], args[1], io.Err)
 		}),
@@ -100,8 +101,8 @@ func newDryRun(p *Program) *cobra.Command {
 func newState(p *Program) *cobra.Command {
 	var root, result string
 	cmd := &cobra.Command{
-		Use: "state ACTION [REQUEST [COMMAND…]]", Hidden: true, Args: takes(1, math.MaxInt, "give: ACTION, and what it works with as JSON"),
-		RunE: run("", func(ctx context.Context, io console.Streams, args []string) error {
+		Use: "state ACTION [REQUEST [COMMAND…]]", Hidden: true, Args: usage.Takes(1, math.MaxInt, "give: ACTION, and what it works with as JSON"),
+		RunE: console.Run("", func(ctx context.Context, io console.Streams, args []string) error {
 			return incontainer.WithState(ctx, root, p.Stores, io.Err, func(s *incontainer.State) error {
 				return s.Answer(ctx, args, result, io.Stop)
 			})

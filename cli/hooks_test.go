@@ -5,14 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"dagger.io/dagger"
 	"github.com/stretchr/testify/require"
-
-	"github.com/slipway-sh/slipway/cli/internal/deployment"
-	"github.com/slipway-sh/slipway/cli/internal/secrets"
-	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
 func TestTheExampleConfigurationsAreValid(t *testing.T) {
@@ -42,23 +35,4 @@ global: {scale: 7}
 		require.Contains(t, errs, `line 4: hooks[1].after: got "orchestrator/sync", which is no step and no stage of destroy`)
 		require.Contains(t, errs, "line 6: global.scale")
 	}
-}
-
-// Who lacks a secret of a step is told of those of the hooks, too: they come from the same
-// place.
-func TestSecretsThatAreMissingAreReportedTogether(t *testing.T) {
-	cfg := config.Default()
-	cfg.SMTP.Password = "env:SLIPWAY_TEST_NO_SMTP"
-	hook := func(name, variable string) config.Hook {
-		return config.Hook{Name: name, Before: "workflow", Workflows: []string{config.Install}, Secrets: map[string]config.SecretRef{"TOKEN": config.SecretRef("env:" + variable)}}
-	}
-	cfg.Hooks = []config.Hook{hook("login", "SLIPWAY_TEST_NO_TOKEN"), hook("other", "SLIPWAY_TEST_OTHER")}
-	cfg.Hooks[1].Workflows = []string{config.Destroy}
-	finder := &secrets.Finder{}
-	c := &conductor.Options{Config: cfg, Secret: func(ref config.SecretRef) (*dagger.Secret, error) { return finder.Find(t.Context(), ref) }}
-	from := deployment.Inputs{Secrets: finder, Workflow: config.Install}
-	err := (&installOptions{}).findSecrets(t.Context(), c, from)
-	require.EqualError(t, err, "find smtp.password: the environment variable SLIPWAY_TEST_NO_SMTP is not set or is empty\n"+
-		"find the secret TOKEN of the hook login: the environment variable SLIPWAY_TEST_NO_TOKEN is not set or is empty")
-	require.Equal(t, fault.Usage, fault.ClassOf(err))
 }

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bytes"
-	"crypto"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,14 +9,12 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/trust"
 	"github.com/slipway-sh/slipway/containers/trust/trusttest"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/pipeline/progress"
 )
 
 // lockFile writes a lock as bundle push does.
@@ -270,49 +266,4 @@ func TestBundlePushUsage(t *testing.T) {
 	for _, text := range []string{"push DIR HOST/PATH", "--out string", "--plain-http", "(default \"slipway.lock.json\")"} {
 		require.Contains(t, out, text)
 	}
-}
-
-// TestALockFileKeepsOtherPlatforms of the same place; nothing is signed that nobody vouches for.
-func TestALockFileKeepsOtherPlatforms(t *testing.T) {
-	const to = "127.0.0.1:1/x"
-	b, err := bundle.Read(wholeBundle(t))
-	require.NoError(t, err)
-	pins, err := lock.Load()
-	require.NoError(t, err)
-	private, _ := trusttest.Files(t)
-	signer, _, err := secrets.PrivateKey(private)
-	require.NoError(t, err)
-	others := func(file string, signer crypto.Signer) (*lock.File, string, error) {
-		t.Helper()
-		var said bytes.Buffer
-		o := bundlePushOptions{out: file}
-		there, err := o.others(console.Streams{Err: progress.Open(&said, progress.Options{})}, pins, b, to, signer)
-		return there, said.String(), err
-	}
-	there := lockFile(t, to)
-	read, _, err := lock.Read(there)
-	require.NoError(t, err)
-	require.Equal(t, []string{"linux/amd64"}, read.Platforms())
-
-	kept, said, err := others(there, signer)
-	require.NoError(t, err)
-	require.Nil(t, kept, "the platform is the bundle's")
-	require.Empty(t, said)
-
-	b.Platform = "linux/arm64"
-	kept, said, err = others(there, nil)
-	require.NoError(t, err)
-	require.Equal(t, read, kept)
-	require.Contains(t, said, there+" keeps its digests for linux/amd64\n")
-	_, _, err = others(there, signer)
-	require.ErrorIs(t, err, &fault.Fault{Code: "LCK-007"})
-
-	kept, said, err = others(lockFile(t, "localhost:5000/team"), signer)
-	require.NoError(t, err)
-	require.Nil(t, kept)
-	require.Contains(t, said, "will be replaced: it is of what is in localhost:5000/team\n")
-	kept, said, err = others(filepath.Join(t.TempDir(), "none.json"), signer)
-	require.NoError(t, err)
-	require.Nil(t, kept)
-	require.Empty(t, said)
 }

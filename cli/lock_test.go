@@ -6,9 +6,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/slipway-sh/slipway/containers/bundle"
-	"github.com/slipway-sh/slipway/fault"
 )
 
 // Everything that is not as the lock says is named at once.
@@ -27,19 +24,4 @@ func TestLockVerifyNamesWhatDiffers(t *testing.T) {
 	_, _, errs = slipway("lock", "verify", "--bundle", dir)
 	require.Contains(t, errs, "BUN-003")
 	require.Contains(t, errs, "extra is not in the index")
-}
-
-func TestLockVerifyComparesTheProgram(t *testing.T) {
-	of := func(origin string) *bundle.Bundle {
-		return &bundle.Bundle{Index: bundle.Index{Files: []bundle.File{{Name: "slipway", Kind: bundle.Tool, Origin: origin}}}}
-	}
-	o := &Program{Source: "sha256:a"}
-	require.NoError(t, o.same(of("source:sha256:a")))
-	require.ErrorContains(t, o.same(of("source:sha256:b")), "its sources are sha256:a, those of the bundle's program sha256:b")
-	o.Source = ""
-	for _, origin := range []string{"source:sha256:a", "source:"} {
-		err := o.same(of(origin))
-		require.ErrorIs(t, err, &fault.Fault{Code: codeProgram})
-		require.ErrorContains(t, err, "does not know its sources")
-	}
 }

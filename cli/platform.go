@@ -15,10 +15,9 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/images"
-	"github.com/slipway-sh/slipway/cli/internal/release"
 	"github.com/slipway-sh/slipway/cli/internal/secrets"
+	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
-	"github.com/slipway-sh/slipway/cli/skeleton"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/containers"
@@ -40,7 +39,7 @@ func newPlatformInit() *cobra.Command {
 and its files. It has a component of manifests with a gate, a chart, and a job after both. It
 installs as it is, with images of every bundle. The next steps are in docs/platforms.md of the
 repository.`,
-		Args: takes(1, 1, "give the directory of the new platform release"), RunE: atOnce(o.run),
+		Args: usage.Takes(1, 1, "give the directory of the new platform release"), RunE: console.AtOnce(o.run),
 	}
 	cmd.Flags().StringVar(&o.name, "name", "", "name of the platform and of its namespace; default: the directory's name")
 	return cmd
@@ -57,7 +56,7 @@ func (o *platformInitOptions) run(_ context.Context, io console.Streams, args []
 		return usage.Errorf("%s holds %s; give a directory that does not exist or is empty", dir, entries[0].Name())
 	}
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		err = skeleton.Write(dir, name)
+		err = writeSkeleton(dir, name)
 	}
 	if err != nil {
 		return &fault.Fault{Code: atomicfile.CodeUnwritten, Class: fault.Usage, Op: "write the platform release " + dir, Err: err,
@@ -90,8 +89,8 @@ func (o *platformInitOptions) platformName(dir string) (string, error) {
 
 func newPlatformSchema() *cobra.Command {
 	return &cobra.Command{
-		Use: "schema", Short: "Print the JSON schema of platform.yaml", Example: `  slipway platform schema > platform.schema.json`, Args: noArgs,
-		RunE: atOnce(func(_ context.Context, io console.Streams, _ []string) error {
+		Use: "schema", Short: "Print the JSON schema of platform.yaml", Example: `  slipway platform schema > platform.schema.json`, Args: usage.NoArgs,
+		RunE: console.AtOnce(func(_ context.Context, io console.Streams, _ []string) error {
 			_, err := fmt.Fprint(io.Out, docs.PlatformSchema())
 			return err
 		}),
@@ -99,7 +98,7 @@ func newPlatformSchema() *cobra.Command {
 }
 
 type platformRenderOptions struct {
-	releaseSource
+	source.Local
 	program    *Program
 	images     images.Flags
 	components []string
@@ -108,7 +107,7 @@ type platformRenderOptions struct {
 func newPlatformRender(p *Program) *cobra.Command {
 	o := platformRenderOptions{program: p}
 	cmd := &cobra.Command{
-		Use: "render", Short: "Print the objects that an install would apply", Example: `  slipway platform render --platform ./shop`, Args: noArgs, RunE: atOnce(o.run),
+		Use: "render", Short: "Print the objects that an install would apply", Example: `  slipway platform render --platform ./shop`, Args: usage.NoArgs, RunE: console.AtOnce(o.run),
 		Long: `Print the objects that an install would apply, as YAML, in its order; start nothing.
 
 A comment before each has its component, its kind, and its file in the release. Placeholders such as
@@ -116,16 +115,16 @@ A comment before each has its component, its kind, and its file in the release. 
 finds out. Without --bundle or --lock, digests of images are zeros. Without --bundle, a comment
 replaces what a component takes from the bundle.`,
 	}
-	o.addFlags(cmd, p)
+	o.Declare(cmd, p)
 	o.images.AddFlags(cmd.Flags())
 	cmd.Flags().StringArrayVar(&o.components, "component", nil, "print this component only; may be repeated")
 	return cmd
 }
 
 func (o *platformRenderOptions) run(ctx context.Context, io console.Streams, _ []string) error {
-	cfg, r, err := o.load(io)
+	cfg, r, err := o.Load(io)
 	if err == nil {
-		_, err = release.Settings(nil, cfg, r)
+		_, err = source.Settings(nil, cfg, r)
 	}
 	if err != nil {
 		return err
@@ -152,7 +151,7 @@ func (o *platformRenderOptions) run(ctx context.Context, io console.Streams, _ [
 
 // renderInput is what the release is rendered from.
 func (o *platformRenderOptions) renderInput(ctx context.Context, cfg *config.Config, r *platform.Release) (contract.RenderInput, error) {
-	provider := o.provider(cfg)
+	provider := o.Provider(cfg)
 	var known *containers.Images
 	var manifests fs.FS
 	var err error
@@ -161,7 +160,7 @@ func (o *platformRenderOptions) renderInput(ctx context.Context, cfg *config.Con
 			return contract.RenderInput{}, err
 		}
 	}
-	in, err := wiringOf(cfg, r, provider, known)
+	in, err := source.Wiring(cfg, r, provider, known)
 	if err != nil {
 		return contract.RenderInput{}, err
 	}
@@ -171,7 +170,7 @@ func (o *platformRenderOptions) renderInput(ctx context.Context, cfg *config.Con
 		return input, err
 	}
 	input.Manifests = manifests
-	input.Kubernetes, err = kubernetesVersion()
+	input.Kubernetes, err = source.KubernetesVersion()
 	return input, err
 }
 

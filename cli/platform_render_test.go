@@ -154,6 +154,9 @@ components: [{name: web, kind: manifests, path: web.yaml, namespace: shop, hosts
 	require.Contains(t, objects, "ClusterRole /web")
 }
 
+// forged passes for lines of Slipway's own, and does something to a terminal.
+const forged = "a\nvalid: b\r\n  remedy: \x1b[31mc\u2028d"
+
 // TestCommentsOfWhatIsRendered stay comments of one line, whatever a release says in them.
 func TestCommentsOfWhatIsRendered(t *testing.T) {
 	var out bytes.Buffer

@@ -23,14 +23,14 @@ import (
 
 func newReport(p *Program) *cobra.Command {
 	var out, run string
-	cmd := onDeployment(&cobra.Command{
+	cmd := deployment.Command(&cobra.Command{
 		Use: "report", Short: "Write a run's report: HTML, JSON, JUnit, Markdown, logs", Example: `  slipway report   # then open report/report.html
   slipway report --run 20260102-030405-abcdef --out failed`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if out == "" {
 				return usage.Errorf("--out is empty; give a directory")
 			}
-			return errors.Join(noArgs(cmd, args), forReport(out))
+			return errors.Join(usage.NoArgs(cmd, args), forReport(out))
 		},
 	}, p, &deployment.Flags{}, func(ctx context.Context, io console.Streams, d *deployment.Deployment, _ []string) error {
 		id := ""

@@ -26,13 +26,13 @@ import (
 )
 
 func newRuns(p *Program) *cobra.Command {
-	cmd := query(&cobra.Command{Use: "runs", Short: "List the runs of a deployment", Example: `  slipway runs --name shop`, Args: takes(0, 0, "give no argument, or: show ID")},
+	cmd := deployment.Query(&cobra.Command{Use: "runs", Short: "List the runs of a deployment", Example: `  slipway runs --name shop`, Args: usage.Takes(0, 0, "give no argument, or: show ID")},
 		p, func(ctx context.Context, d *deployment.Deployment, _ []string) ([]contract.RunSummary, error) {
 			return d.Runs(ctx)
 		}, listRuns)
-	cmd.AddCommand(query(&cobra.Command{
+	cmd.AddCommand(deployment.Query(&cobra.Command{
 		Use: "show ID", Short: "Show a run and its steps", Example: `  slipway runs show 20260102-030405-abcdef`,
-		Args: takes(1, 1, "give the id of one run; slipway runs lists them"),
+		Args: usage.Takes(1, 1, "give the id of one run; slipway runs lists them"),
 	}, p, func(ctx context.Context, d *deployment.Deployment, args []string) (*contract.RunDetail, error) {
 		return d.Run(ctx, args[0])
 	}, showRun))
@@ -40,7 +40,7 @@ func newRuns(p *Program) *cobra.Command {
 }
 
 func newBackups(p *Program) *cobra.Command {
-	return query(&cobra.Command{Use: "backups", Short: "List the backups of a deployment", Example: `  slipway backups --name shop`, Args: noArgs},
+	return deployment.Query(&cobra.Command{Use: "backups", Short: "List the backups of a deployment", Example: `  slipway backups --name shop`, Args: usage.NoArgs},
 		p, func(ctx context.Context, d *deployment.Deployment, _ []string) ([]contract.BackupSummary, error) {
 			return d.Backups(ctx)
 		}, listBackups)
@@ -52,7 +52,7 @@ func listRuns(w io.Writer, runs []contract.RunSummary) error {
 		_, err := fmt.Fprintln(w, "no run is recorded")
 		return err
 	}
-	table := newTable(w)
+	table := console.NewTable(w)
 	fmt.Fprintln(table, "RUN\tWORKFLOW\tOUTCOME\tEXIT\tSTARTED (UTC)\tTIME")
 	for _, r := range runs {
 		if r.Problem != "" {
@@ -91,7 +91,7 @@ func listBackups(w io.Writer, all []contract.BackupSummary) error {
 		_, err := fmt.Fprintln(w, "there is no backup; an upgrade makes one")
 		return err
 	}
-	table := newTable(w)
+	table := console.NewTable(w)
 	fmt.Fprintln(table, "BACKUP\tTIME (UTC)\tBEFORE\tFROM\tTO\tDATA\tBYTES\tCHECK")
 	for _, b := range all {
 		if b.Problem != "" {
@@ -119,8 +119,8 @@ func listBackups(w io.Writer, all []contract.BackupSummary) error {
 func newLogs(p *Program) *cobra.Command {
 	var run string
 	var follow bool
-	cmd := onDeployment(&cobra.Command{
-		Use: "logs [STEP]", Short: "Print the logs of a run's steps", Args: takes(0, 1, "give one step or stage, or nothing"), Example: `  slipway logs orchestrator/sync
+	cmd := deployment.Command(&cobra.Command{
+		Use: "logs [STEP]", Short: "Print the logs of a run's steps", Args: usage.Takes(0, 1, "give one step or stage, or nothing"), Example: `  slipway logs orchestrator/sync
   slipway logs --follow`,
 		Long: `Print the logs of the last run's steps in order, or of one step (stage/step) or one stage.
 

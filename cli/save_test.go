@@ -308,3 +308,22 @@ func TestNoDirectoryThatOnlyAPackageNamesIsOpened(t *testing.T) {
 	code, _, errs := slipway("configure", "--out", "-", "--file", recorded)
 	require.Zero(t, code, errs)
 }
+
+func TestReproduceRefuses(t *testing.T) {
+	t.Setenv("SLIPWAY_CACHE", t.TempDir())
+	file, _ := packageOf(t, false)
+	for _, c := range []struct {
+		args []string
+		code int
+		says string
+	}{
+		{nil, 2, "give the package: --package FILE.tar.zst"},
+		{[]string{"--package", file, "sh"}, 2, `unexpected argument "sh"; a command goes after --`},
+		{[]string{"--package", file + "x"}, 2, "error PKG-001"},
+		{[]string{"--package", file}, 2, "error PKG-009: read the run in the package"},
+	} {
+		code, _, errs := slipway(append([]string{"reproduce"}, c.args...)...)
+		require.Equal(t, c.code, code, errs)
+		require.Contains(t, errs, c.says)
+	}
+}

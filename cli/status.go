@@ -23,7 +23,7 @@ import (
 
 type statusOptions struct {
 	deployment deployment.Flags
-	format     format
+	format     console.Format
 	live       bool
 	watch      bool
 }
@@ -31,9 +31,9 @@ type statusOptions struct {
 func newStatus(p *Program) *cobra.Command {
 	var o statusOptions
 	cmd := &cobra.Command{Use: "status", Short: "Show steps and applications as the last run saw them", Example: `  slipway status --name shop --live
-  slipway status --watch`, Args: noArgs, RunE: atOnce(o.run)}
-	addDeployment(cmd, p, &o.deployment)
-	o.format.addFlag(cmd.Flags())
+  slipway status --watch`, Args: usage.NoArgs, RunE: console.AtOnce(o.run)}
+	o.deployment.AddFlags(cmd, p)
+	o.format.AddFlag(cmd.Flags())
 	o.deployment.Release.AddFlags(cmd.Flags())
 	cmd.Flags().BoolVar(&o.live, "live", false, "check applications and gates now; starts the cluster if it does not run")
 	cmd.Flags().BoolVar(&o.watch, "watch", false, "repeat this every few seconds, until Ctrl-C")
@@ -54,7 +54,7 @@ func (o *statusOptions) run(ctx context.Context, io console.Streams, _ []string)
 		}
 		status, err := d.Status(ctx, o.live)
 		if status != nil { // even without a deployment
-			err = errors.Join(err, o.format.print(io.Out, status, status.Text))
+			err = errors.Join(err, o.format.Print(io.Out, status, status.Text))
 		}
 		return err
 	})

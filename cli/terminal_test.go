@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/containers/bundle"
+	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
@@ -18,30 +18,22 @@ import (
 // TestWhatOthersWroteDoesNothingToTheTerminal, wherever a command shows it.
 func TestWhatOthersWroteDoesNothingToTheTerminal(t *testing.T) {
 	const raw = "x\x1b]52;c;cm0=\a\x1b[2J\u009b31m\u202e\u200b\x00y"
-	sum := string(bytes.Repeat([]byte("0"), 64))
-	for name, list := range map[string]func(*bytes.Buffer, format) error{
-		"bundle list": func(out *bytes.Buffer, as format) error {
-			x := bundle.Index{
-				Files:  []bundle.File{{Kind: bundle.Tool, Name: raw, Version: raw, SHA256: sum}},
-				Images: []bundle.Image{{Name: raw, Ref: "a:" + raw, Digest: "sha256:" + sum, StandsFor: []string{raw, raw}}},
-			}
-			return as.print(out, x, func(w io.Writer) error { return listBundle(w, x) })
-		},
-		"backups": func(out *bytes.Buffer, as format) error {
+	for name, list := range map[string]func(*bytes.Buffer, console.Format) error{
+		"backups": func(out *bytes.Buffer, as console.Format) error {
 			x := []contract.BackupSummary{{ID: raw, Time: time.Now(), Reason: raw, From: raw, To: raw}, {ID: raw, Problem: raw}}
-			return as.print(out, x, func(w io.Writer) error { return listBackups(w, x) })
+			return as.Print(out, x, func(w io.Writer) error { return listBackups(w, x) })
 		},
-		"runs": func(out *bytes.Buffer, as format) error {
+		"runs": func(out *bytes.Buffer, as console.Format) error {
 			x := []contract.RunSummary{{ID: raw, Problem: raw}, {ID: raw, Workflow: raw}}
-			return as.print(out, x, func(w io.Writer) error { return listRuns(w, x) })
+			return as.Print(out, x, func(w io.Writer) error { return listRuns(w, x) })
 		},
-		"runs show": func(out *bytes.Buffer, as format) error {
+		"runs show": func(out *bytes.Buffer, as console.Format) error {
 			x := &contract.RunDetail{Problem: raw}
-			return as.print(out, x, func(w io.Writer) error { return showRun(w, x) })
+			return as.Print(out, x, func(w io.Writer) error { return showRun(w, x) })
 		},
-		"plan": func(out *bytes.Buffer, as format) error {
+		"plan": func(out *bytes.Buffer, as console.Format) error {
 			x := &contract.Plan{Workflow: raw, Deployment: raw}
-			return as.print(out, x, x.Text)
+			return as.Print(out, x, x.Text)
 		},
 	} {
 		var out bytes.Buffer

@@ -10,13 +10,13 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/images"
-	"github.com/slipway-sh/slipway/cli/internal/release"
 	"github.com/slipway-sh/slipway/cli/internal/secrets"
+	"github.com/slipway-sh/slipway/cli/internal/source"
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/certificate"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/pipeline/progress"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -24,7 +24,7 @@ import (
 )
 
 type validateOptions struct {
-	releaseSource
+	source.Local
 	program *Program
 	images  images.Flags
 	secrets secrets.Flags
@@ -32,7 +32,7 @@ type validateOptions struct {
 
 func newValidate(p *Program) *cobra.Command {
 	o := validateOptions{program: p}
-	cmd := &cobra.Command{Use: "validate", Short: "Check a configuration and its platform release; start nothing", Example: `  slipway validate --config slipway.yaml --platform ./shop`, Args: noArgs, RunE: atOnce(o.run), Long: `Check a configuration and the platform release that it installs; start nothing.
+	cmd := &cobra.Command{Use: "validate", Short: "Check a configuration and its platform release; start nothing", Example: `  slipway validate --config slipway.yaml --platform ./shop`, Args: usage.NoArgs, RunE: console.AtOnce(o.run), Long: `Check a configuration and the platform release that it installs; start nothing.
 
 It renders charts, manifests and kustomizations, and checks the fields of Kubernetes' own kinds. Only
 the install can check the fields of other kinds. It looks for the Services of links, checks and gates,
@@ -42,30 +42,30 @@ the bundle or the registry has every image of the release.
 It warns of values that look like secrets, of hooks that seem to use the cluster without asking for it,
 and of a GitOps project that lists no kinds, or has roles or bindings among clusterKinds: a push to
 the tree then gives rights.`}
-	o.addFlags(cmd, p)
+	o.Declare(cmd, p)
 	o.images.AddFlags(cmd.Flags())
 	o.secrets.AddFlags(cmd.Flags())
 	return cmd
 }
 
 func (o *validateOptions) run(ctx context.Context, io console.Streams, _ []string) error {
-	cfg, found, err := o.load(io)
-	if errors.Is(err, &fault.Fault{Code: release.CodeFetch}) {
-		warn(io.Err, cfg)
+	cfg, found, err := o.Load(io)
+	if errors.Is(err, &fault.Fault{Code: source.CodeFetch}) {
+		source.Warn(io.Err, cfg)
 		fmt.Fprintf(io.Text(), "valid: deployment %s on %s   (the platform release is fetched and checked when it is installed)\n", cfg.Global.Name, cfg.Provider)
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	note, provider := "", o.provider(cfg)
+	note, provider := "", o.Provider(cfg)
 	if provider == nil {
 		note = fmt.Sprintf("   (nothing can be installed to %s yet)", cfg.Provider)
 	}
-	if err := together(o.configuration(cfg, found, provider), o.content(ctx, io, cfg, found, provider)); err != nil {
+	if err := console.Together(o.configuration(cfg, found, provider), o.content(ctx, io, cfg, found, provider)); err != nil {
 		return err
 	}
-	warn(io.Err, cfg)
+	source.Warn(io.Err, cfg)
 	for _, p := range found.Doubts() {
 		fmt.Fprintf(io.Err, "warning: %s: %s: %s\n", contract.Position(found.Path(platform.File), p.Line), p.Field, p.Reason())
 	}
@@ -73,25 +73,18 @@ func (o *validateOptions) run(ctx context.Context, io console.Streams, _ []strin
 	return nil
 }
 
-// warn prints doubts about a valid configuration.
-func warn(w *progress.Screen, cfg *config.Config) {
-	for _, p := range cfg.Doubts() {
-		fmt.Fprintf(w, "warning: %s\n", p)
-	}
-}
-
 // configuration checks a configuration against the release. provider is nil if it cannot install yet.
 func (o *validateOptions) configuration(cfg *config.Config, r *platform.Release, provider providers.Provider) error {
-	_, err := release.Settings(nil, cfg, r)
-	in, unfit := wiringOf(cfg, r, provider, nil)
+	_, err := source.Settings(nil, cfg, r)
+	in, unfit := source.Wiring(cfg, r, provider, nil)
 	if unfit == nil {
 		_, unfit = stages.Rendering(in, nil) // wires an install
 	}
-	err = together(err, unfit, o.secrets.Check(cfg), o.checkCertificate(cfg, r, time.Now()))
+	err = console.Together(err, unfit, o.secrets.Check(cfg), o.checkCertificate(cfg, r, time.Now()))
 	if provider == nil {
 		return err
 	}
-	return together(err, stages.CheckSteps(provider, cfg, r), o.checkAccess(provider, cfg))
+	return console.Together(err, stages.CheckSteps(provider, cfg, r), o.checkAccess(provider, cfg))
 }
 
 // content checks the files of the release and its images. It skips a configuration that does not fit the release,
@@ -101,16 +94,16 @@ func (o *validateOptions) content(ctx context.Context, io console.Streams, cfg *
 	if errors.Join(err, r.Overrides(cfg.Overrides()), r.CheckSettings(cfg.Platform.Settings)) != nil {
 		return nil
 	}
-	check := releaseCheck{program: o.program, config: cfg, release: r, provider: provider, bundle: o.images.Bundle}
+	check := source.Check{Program: o.program, Config: cfg, Release: r, Provider: provider, Bundle: o.images.Bundle}
 	var unknown error // where the images are
 	if o.images.Given() {
 		if known, manifests, err := o.images.Describe(ctx, cfg, provider); err != nil {
 			unknown = err
 		} else {
-			check.images, check.manifests, check.registry = known, manifests, known.Registry != nil
+			check.Images, check.Manifests, check.Registry = known, manifests, known.Registry != nil
 		}
 	}
-	return together(check.everything(ctx, io.Err, io.Err), unknown)
+	return console.Together(check.Everything(ctx, io.Err, io.Err), unknown)
 }
 
 // checkAccess checks the access to an existing cluster, if this machine has it.

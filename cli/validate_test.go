@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/config/certificate"
 	"github.com/slipway-sh/slipway/fault"
 )
@@ -165,7 +166,7 @@ func TestValidateJudgesAGivenCertificate(t *testing.T) {
 
 // TestTheFieldsAreThoseOfTheNodesKubernetes: the library that knows them is of its minor version.
 func TestTheFieldsAreThoseOfTheNodesKubernetes(t *testing.T) {
-	version, err := kubernetesVersion()
+	version, err := source.KubernetesVersion()
 	require.NoError(t, err)
 	_, minor, _ := strings.Cut(version, ".")
 	minor, _, _ = strings.Cut(minor, ".")

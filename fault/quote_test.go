@@ -36,7 +36,7 @@ var composed = map[string][]string{
 	"cli/internal/usage/usage.go":           {"command"},
 	"cli/internal/source/source.go":         {"which"},
 	"cli/internal/deployment/deployment.go": {"id"},
-	"cli/program.go":                        {"c.Version"},
+	"cli/version.go":                        {"c.Version"},
 	"containers/node/pki.go":                {"file"},
 	"containers/pullsecret/pullsecret.go":   {"a.host"},
 	"imageref/refused/refused.go":           {"host", "registry"}, // of references that were checked

@@ -12,11 +12,10 @@ import (
 
 	"github.com/invopop/jsonschema"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/images"
-	"github.com/slipway-sh/slipway/cli/internal/release"
+	"github.com/slipway-sh/slipway/cli/internal/packing"
 	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
@@ -46,11 +45,10 @@ type Command struct {
 	options
 	earlier
 	cmd          *cobra.Command
-	version      string
 	source       source.Source // checks what is made
 	images       images.Flags
 	secrets      secrets.Flags
-	releaseFlags release.Flags
+	releaseFlags source.Release
 
 	named    string // source of deployment, if not --name
 	asks     bool   // the form asks
@@ -79,19 +77,21 @@ type earlier struct {
 }
 
 // AddFlags declares the flags for cmd.
-func (c *Command) AddFlags(cmd *cobra.Command, version string, known source.Registries) {
-	c.cmd, c.version, c.source.Registries = cmd, version, known
+func (c *Command) AddFlags(cmd *cobra.Command, p *source.Program) {
+	c.cmd, c.source.Program = cmd, p
 	set := cmd.Flags()
+	set.SortFlags = false
 	set.StringVarP(&c.deployment, "name", "n", "", "name of the deployment; its stored configuration is where this begins")
 	set.StringArrayVar(&c.sets, "set", nil, "an answer, FIELD=VALUE or FIELD=@FILE; empty: the default; may be repeated")
 	set.StringVar(&c.fragment, "answers", "", "file with answers, YAML as in a configuration; - is standard input")
 	set.StringVarP(&c.file, "file", "f", "", "begin with this configuration, package of slipway save, or report of a run")
-	set.StringVar(&c.packageKey, "package-key", "", "public key that must have signed the package: a PEM file, or env:NAME")
+	packing.AddKey(set, &c.packageKey)
 	set.StringVar(&c.out, "out", "", "file to write, instead of storing it by name; - is standard output")
 	set.BoolVar(&c.force, "force", false, "without a form: replace an existing file other than that of --file")
 	c.images.AddFlags(set)
 	c.secrets.AddFlags(set)
 	c.releaseFlags.AddFlags(set)
+	source.CompleteName(cmd, "name")
 }
 
 func (c *Command) describe() *jsonschema.Schema {
@@ -157,7 +157,6 @@ func (c *Command) make(ctx context.Context, io console.Streams) ([]byte, error) 
 // form returns the form; nil if nobody can answer.
 func (c *Command) form(io console.Streams) *form.Form {
 	f := &form.Form{In: io.In, Out: io.Terminal, Accessible: os.Getenv("ACCESSIBLE") != ""}
-	in, isFile := io.In.(*os.File)
 	switch {
 	case len(c.sets) > 0, c.fragment != "", io.Terminal == nil, usage.InModule():
 		return nil
@@ -165,7 +164,7 @@ func (c *Command) form(io console.Streams) *form.Form {
 		return f
 	case os.Getenv("CI") != "" && os.Getenv("CI") != "false": // its terminals have no user
 		return nil
-	case !isFile || !term.IsTerminal(int(in.Fd())) || !term.IsTerminal(int(io.Terminal.Fd())):
+	case !io.Interactive():
 		return nil
 	}
 	f.Accessible = os.Getenv("TERM") == "dumb" || os.Getenv("TERM") == ""

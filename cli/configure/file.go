@@ -13,6 +13,7 @@ import (
 
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/cli/internal/console"
+	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/answers"
@@ -77,9 +78,7 @@ func (c *Command) write(io console.Streams, cfg *config.Config, text []byte) (me
 	if atomicfile.IsStream(file) { // which may be standard output
 		return "", nil
 	}
-	for _, p := range cfg.Doubts() {
-		fmt.Fprintf(io.Err, "warning: %s\n", p)
-	}
+	source.Warn(io.Err, cfg)
 	next := "slipway install " + flag
 	if _, err := c.source.Providers.Get(cfg.Provider); err != nil {
 		next = fmt.Sprintf("slipway config explain %s   (nothing can be installed to %s yet)", flag, cfg.Provider)

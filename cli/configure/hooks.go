@@ -99,7 +99,7 @@ func (a *hooks) with(ctx context.Context, cfg *config.Config, before bool, witho
 	}
 	from := &secrets.Finder{Client: s.Client, Flags: a.c.secrets}
 	c, err := conductor.New(conductor.Options{
-		Client: s.Client, Config: cfg, Version: a.c.version, Images: images, Stop: a.io.Stop, Observe: a.io.Err.Observe,
+		Client: s.Client, Config: cfg, Version: a.c.source.Version, Images: images, Stop: a.io.Stop, Observe: a.io.Err.Observe,
 		Secret: func(ref config.SecretRef) (*dagger.Secret, error) { return from.Find(ctx, ref) },
 	})
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package console has the streams of a command and its interruption.
+// Package console runs a command: its streams, interruption, output formats and result.
 package console
 
 import (
@@ -12,9 +12,9 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/gonvenience/ytbx"
-	"github.com/homeport/dyff/pkg/dyff"
+	"golang.org/x/term"
 
+	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
@@ -42,6 +42,12 @@ func (s Streams) Text() io.Writer { return redact.NewPrinter(s.Out) }
 
 // Screen is Text on the terminal of a form; it is for streams that have one.
 func (s Streams) Screen() io.Writer { return redact.NewPrinter(s.Terminal) }
+
+// Interactive reports whether the command can ask a question.
+func (s Streams) Interactive() bool {
+	in, isFile := s.In.(*os.File)
+	return isFile && s.Terminal != nil && !usage.InModule() && term.IsTerminal(int(in.Fd())) && term.IsTerminal(int(s.Terminal.Fd()))
+}
 
 // EngineLog shows the engine's whole log if verbose; else only the messages of steps from origin, or without one.
 func EngineLog(screen *progress.Screen, verbose bool, origin string) io.Writer {
@@ -160,21 +166,4 @@ func (e *Result) Write(err error) error {
 		return errors.Join(err, failed)
 	}
 	return err
-}
-
-// Diff shows what differs between two versions of a YAML file.
-func Diff(w io.Writer, file string, before, after []byte) error {
-	var inputs [2]ytbx.InputFile
-	for i, text := range [][]byte{before, after} {
-		docs, err := ytbx.LoadYAMLDocuments(text)
-		if err != nil {
-			return fmt.Errorf("compare: %w", err)
-		}
-		inputs[i] = ytbx.InputFile{Location: file, Documents: docs}
-	}
-	found, err := dyff.CompareInputFiles(inputs[0], inputs[1])
-	if err != nil {
-		return fmt.Errorf("compare: %w", err)
-	}
-	return (&dyff.HumanReport{Report: found, OmitHeader: true}).WriteReport(w)
 }

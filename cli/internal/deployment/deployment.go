@@ -17,7 +17,6 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/images"
-	"github.com/slipway-sh/slipway/cli/internal/release"
 	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/cli/internal/session"
 	"github.com/slipway-sh/slipway/cli/internal/source"
@@ -37,17 +36,18 @@ type Flags struct {
 	Source  source.Source
 	Images  images.Flags
 	Secrets secrets.Flags
-	Release release.Flags
+	Release source.Release
 	verbose bool
 
-	version string
-	cmd     *cobra.Command
+	cmd *cobra.Command
 }
 
-// AddFlags declares them in set, a set of cmd's.
-func (f *Flags) AddFlags(cmd *cobra.Command, set *pflag.FlagSet, version string, known source.Registries) {
-	f.cmd, f.version, f.Source.Registries = cmd, version, known
-	f.add(set)
+// AddFlags declares the flags for cmd.
+func (f *Flags) AddFlags(cmd *cobra.Command, p *source.Program) {
+	f.cmd, f.Source.Program = cmd, p
+	cmd.Flags().SortFlags = false
+	f.add(cmd.Flags())
+	source.CompleteName(cmd, "name")
 }
 
 func (f *Flags) add(set *pflag.FlagSet) {
@@ -98,7 +98,7 @@ type Prepare func(ctx context.Context, io console.Streams, opts *conductor.Optio
 // Inputs are where a run finds what it is given.
 type Inputs struct {
 	Secrets  secrets.Source
-	Anew     release.Anew
+	Anew     source.Anew
 	Workflow string // of the run; empty: it changes nothing
 }
 
@@ -115,7 +115,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	if err != nil {
 		return err
 	}
-	opts := conductor.Options{Config: cfg, Version: f.version, Stop: io.Stop, Flags: f.Line().Flags()}
+	opts := conductor.Options{Config: cfg, Version: f.Source.Version, Stop: io.Stop, Flags: f.Line().Flags()}
 	opts.User, opts.Host = whoAmI()
 	provider, err := f.Source.Providers.Get(cfg.Provider)
 	if err != nil {

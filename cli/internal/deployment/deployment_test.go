@@ -32,7 +32,7 @@ func keptDeployments(t *testing.T, text string, names ...string) deployments.Fol
 func parsed(t *testing.T, args ...string) *Flags {
 	t.Helper()
 	cmd, f := &cobra.Command{Use: "install"}, &Flags{}
-	f.AddFlags(cmd, cmd.Flags(), "dev", source.Registries{Providers: providers.All()})
+	f.AddFlags(cmd, &source.Program{Version: "dev", Providers: providers.All()})
 	cmd.Flags().Bool("keep-cluster", false, "")
 	f.Release.AddFlags(cmd.Flags())
 	require.NoError(t, cmd.ParseFlags(args))

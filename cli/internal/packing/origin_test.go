@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
+	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
 	providers "github.com/slipway-sh/slipway/providers/all"
@@ -27,7 +28,7 @@ func TestWhatAnUpgradeBeganFromHasNoSecrets(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			p := packer{files: runpackage.Files{}, flags: &deployment.Flags{}, deployment: &deployment.Deployment{Config: config.Default()}}
-			p.flags.Source.Providers = providers.All()
+			p.flags.Source.Program = &source.Program{Providers: providers.All()}
 			p.info.Secrets = map[string]string{"smtp.password": "env:NEW"}
 			p.clean.known.Add(canary)
 			why, err := p.takeOrigin(&contract.Backup{Platform: "shop", From: "1.0.0", Config: []byte(c.config)},

@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/cli/internal/session"
+	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
@@ -45,7 +46,7 @@ func TestAStoredConfigurationRunsNothing(t *testing.T) {
 		`"platform":{"release":"1.0.0","secrets":{"a":"cmd:touch ` + ran + `; echo x","b":"cmd:touch ` + mine + `; echo x"}}}`
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(stored), 0o600))
 	p := packer{files: runpackage.Files{}, flags: &deployment.Flags{}}
-	p.flags.Source.Providers = providers.All()
+	p.flags.Source.Program = &source.Program{Providers: providers.All()}
 	cfg := config.Default()
 	cfg.Platform.Secrets = map[string]config.SecretRef{"b": config.SecretRef("cmd:touch " + mine + "; echo x")}
 	p.deployment = &deployment.Deployment{Config: cfg, Inputs: deployment.Inputs{Secrets: &secrets.Finder{Client: client}}}
@@ -91,8 +92,8 @@ func TestAKeySignsOnlyWhatIsTheUsers(t *testing.T) {
 	require.NoError(t, err)
 	dir := t.TempDir()
 	p := packer{files: runpackage.Files{}, flags: &deployment.Flags{}, options: Options{Key: key}}
-	p.flags.Source.Providers, p.flags.Source.State = providers.All(), "s3://mine?region=eu-central-1"
-	p.flags.Source.Stores = map[string]store.Opener{"s3": s3.Opener{}}
+	p.flags.Source.State = "s3://mine?region=eu-central-1"
+	p.flags.Source.Program = &source.Program{Providers: providers.All(), Stores: map[string]store.Opener{"s3": s3.Opener{}}}
 	users, err := p.flags.Source.Parse([]byte("apiVersion: slipway.sh/v1\nhooks: [{name: a, before: workflow, run: ['true']}]\n"), nil)
 	require.NoError(t, err)
 	p.deployment = &deployment.Deployment{Config: users, Inputs: deployment.Inputs{Secrets: noSecrets{}}}
@@ -127,7 +128,7 @@ func TestAStoredConfigurationOpensNoRelease(t *testing.T) {
 	stored := `{"apiVersion":"slipway.sh/v1","platform":{"release":"/home/operator/"},"hooks":[{"name":"a","before":"orchestrator/web","run":["true"]}]}`
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(stored), 0o600))
 	p := packer{files: runpackage.Files{}, flags: &deployment.Flags{}, deployment: &deployment.Deployment{Config: config.Default()}}
-	p.flags.Source.Providers = providers.All()
+	p.flags.Source.Program = &source.Program{Providers: providers.All()}
 	p.flags.Source.Release = func(*config.Config) *platform.Release { t.Error("the release is opened"); return nil }
 	_, _ = p.readConfig(t.Context(), "r1", dir) // what is wrong with it is not this test's
 }

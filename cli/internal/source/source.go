@@ -1,4 +1,4 @@
-// Package source says where a command's configuration comes from, and reads it.
+// Package source finds the configuration and the platform release that a command works on, and checks them.
 package source
 
 import (
@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/slipway-sh/slipway/bounded"
@@ -19,7 +20,6 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages"
 )
 
@@ -29,19 +29,12 @@ const EnvDeployment = "SLIPWAY_DEPLOYMENT"
 // codeOtherName: a stored configuration names another deployment, whose state it would use.
 const codeOtherName fault.Code = "CFG-011"
 
-// Registries are what a configuration may name.
-type Registries struct {
-	Providers *providers.Registry
-	// Stores open the buckets with deployments' state, by the scheme of their URLs.
-	Stores map[string]store.Opener
-}
-
 // Source is the configuration that a command works on, as its flags say.
 type Source struct {
 	// Release reads the platform release, for the names of its steps; nil, or a nil release: unknown.
 	Release func(*config.Config) *platform.Release
 
-	Registries
+	*Program
 	File  string // path, "-" or ""
 	Name  string // of the deployment, as the command line has it
 	State string // URL of the bucket; replaces the configuration's
@@ -53,6 +46,14 @@ type Source struct {
 	Stdin   []byte // the configuration that was read from standard input
 
 	flags *pflag.FlagSet
+}
+
+// Declare declares the flags of a command that reads a configuration.
+func (s *Source) Declare(cmd *cobra.Command, p *Program) {
+	s.Program = p
+	cmd.Flags().SortFlags = false
+	s.AddFlags(cmd.Flags())
+	CompleteName(cmd, "name")
 }
 
 // AddFlags declares --config and --name; see choose.
@@ -80,6 +81,13 @@ func (s *Source) Load(io console.Streams) (*config.Config, error) {
 		return nil, err
 	}
 	return cfg, s.CheckName(cfg)
+}
+
+// Warn prints doubts about a valid configuration.
+func Warn(w io.Writer, cfg *config.Config) {
+	for _, p := range cfg.Doubts() {
+		fmt.Fprintf(w, "warning: %s\n", p)
+	}
 }
 
 // Default makes every setting have its default.

@@ -30,6 +30,24 @@ func (e Error) Error() string { return e.err.Error() }
 // Unwrap is what the flag's own code said.
 func (e Error) Unwrap() error { return e.err }
 
+// NoArgs rejects arguments.
+func NoArgs(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return Errorf("unexpected argument %q", args[0])
+}
+
+// Takes rejects fewer arguments than least and more than most, with these words.
+func Takes(least, most int, otherwise string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) < least || len(args) > most {
+			return Errorf("%s", otherwise)
+		}
+		return nil
+	}
+}
+
 // The headings of flags that many commands have, in a command's help below its own flags.
 const (
 	Run        = "Run"

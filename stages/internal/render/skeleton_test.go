@@ -1,6 +1,7 @@
 package render_test
 
 import (
+	"bytes"
 	"io/fs"
 	"os"
 	"testing"
@@ -14,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/slipway-sh/slipway/cli/skeleton"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
@@ -26,12 +26,15 @@ const busybox = "slipway.local/busybox@sha256:00"
 // begun is the release that a new one begins with, and the objects of its components.
 func begun(t *testing.T) (*platform.Release, map[string][]*unstructured.Unstructured) {
 	t.Helper()
-	files, err := skeleton.Release("shop")
-	require.NoError(t, err)
-	tree := fstest.MapFS{}
-	for name, text := range files {
-		tree[name] = &fstest.MapFile{Data: text}
-	}
+	tree, files := fstest.MapFS{}, os.DirFS("../../../cli/skeleton")
+	require.NoError(t, fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(files, name)
+		tree[name] = &fstest.MapFile{Data: bytes.ReplaceAll(text, []byte("__NAME__"), []byte("shop"))}
+		return err
+	}))
 	r, err := platform.Load(tree)
 	require.NoError(t, err)
 	out := map[string][]*unstructured.Unstructured{}
