@@ -1,4 +1,4 @@
-// Package cli is Slipway's command line: a file for the commands on one thing, with their flags and
+// Package cli is Slipway's command line: a file for the commands on one thing, or a package below it, with their flags and
 // what they do.
 package cli
 

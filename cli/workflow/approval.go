@@ -6,12 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
-	"golang.org/x/term"
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
@@ -124,12 +122,6 @@ func briefly(io console.Streams, plan *contract.Plan) error {
 	}
 	_, err := fmt.Fprintf(io.Text(), "\n%s\ndigest %s\n\n", plan.Summary(), plan.Digest)
 	return err
-}
-
-// onTerminal reports whether the command can ask a question.
-func onTerminal(io console.Streams) bool {
-	in, isFile := io.In.(*os.File)
-	return isFile && io.Terminal != nil && !usage.InModule() && term.IsTerminal(int(in.Fd())) && term.IsTerminal(int(io.Terminal.Fd()))
 }
 
 // consent asks a question on the terminal. Any answer but yes returns no approval; an interrupt ends op.

@@ -22,16 +22,15 @@ apps-check and apps-destroy deploy, check and remove the release's workloads, fo
 after an upgrade. A failed test stops no other; the exit code is then 4. The output of each test is in
 the run's report (slipway report), with junit.xml for CI.`
 
+// testOptions are those of an install of the installed release, and which of its tests run.
 type testOptions struct {
-	runFlags
-	program    *source.Program
-	deployment deployment.Flags
-	suite      stages.Suite
+	installOptions
+	suite stages.Suite
 }
 
 // NewTest is slipway test.
 func NewTest(p *source.Program) *cobra.Command {
-	o := testOptions{program: p}
+	o := testOptions{installOptions: installOptions{program: p, known: true}}
 	cmd := &cobra.Command{
 		Use: "test [SUITE]", Short: "Run the platform's tests, or deploy, check or remove its test workloads", Example: `  slipway test smoke
   slipway test --component gitea`, Long: testLong,
@@ -53,8 +52,8 @@ func (o *testOptions) run(ctx context.Context, io console.Streams, args []string
 	if o.suite.Component != "" && len(args) > 0 {
 		return usage.Errorf("give a suite or --component, not both")
 	}
-	if o.parallel < 0 {
-		return usage.Errorf("--parallel is %d; give 0 or more", o.parallel)
+	if err := o.check(); err != nil {
+		return err
 	}
 	return o.deployment.Do(ctx, io, deployment.Run{Workflow: config.Test, Prepare: o.prepare}, func(ctx context.Context, d *deployment.Deployment) error {
 		record, err := d.Conduct(ctx, stages.Test(o.suite))
@@ -80,6 +79,5 @@ func (o *testOptions) prepare(ctx context.Context, io console.Streams, c *conduc
 	if err := c.Images.Check(ctx); err != nil {
 		return err
 	}
-	images := installOptions{program: o.program, deployment: o.deployment, known: true}
-	return images.checkRelease(ctx, io, c)
+	return o.checkRelease(ctx, io, c)
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"text/tabwriter"
 
 	"github.com/gonvenience/ytbx"
@@ -50,46 +49,6 @@ func (f *Format) Print(w io.Writer, v any, text func(io.Writer) error) error {
 
 // NewTable aligns columns; the caller flushes it.
 func NewTable(w io.Writer) *tabwriter.Writer { return tabwriter.NewWriter(w, 0, 0, 2, ' ', 0) }
-
-// Several are independent errors: each is printed with its own code and remedy.
-type Several []error
-
-func (s Several) Error() string { return errors.Join(s...).Error() }
-
-// Unwrap returns the errors.
-func (s Several) Unwrap() []error { return s }
-
-// Together joins independent errors, each once.
-func Together(errs ...error) error {
-	var out Several
-	var add func(err error)
-	add = func(err error) {
-		if err == nil {
-			return
-		}
-		if all, ok := err.(interface{ Unwrap() []error }); ok {
-			if joined := errors.Join(all.Unwrap()...); joined != nil && joined.Error() == err.Error() { // no text of its own
-				for _, e := range all.Unwrap() {
-					add(e)
-				}
-				return
-			}
-		}
-		if !slices.ContainsFunc(out, func(e error) bool { return e.Error() == err.Error() }) {
-			out = append(out, err)
-		}
-	}
-	for _, err := range errs {
-		add(err)
-	}
-	switch len(out) {
-	case 0:
-		return nil
-	case 1:
-		return out[0]
-	}
-	return out
-}
 
 // Diff shows what differs between two versions of a YAML file.
 func Diff(w io.Writer, file string, before, after []byte) error {

@@ -3,7 +3,6 @@ package console
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"os"
 	"strings"
 
@@ -13,11 +12,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/pipeline/progress"
 )
-
-// Exit is the outcome of a command that has printed its error itself.
-type Exit int
-
-func (e Exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
 
 // Action is what a command does.
 type Action func(ctx context.Context, io Streams, args []string) error

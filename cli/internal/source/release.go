@@ -244,7 +244,11 @@ func (f *Release) Route(cfg *config.Config, from, version string) ([]string, err
 	}
 	var all []*platform.Release
 	for _, known := range platforms.Versions() {
-		r, _, err := Reference(known)
+		dir, err := platforms.Release(known)
+		if err != nil {
+			return nil, err
+		}
+		r, err := platform.Load(dir)
 		if err != nil {
 			return nil, err
 		}
@@ -262,18 +266,4 @@ func (f *Release) Route(cfg *config.Config, from, version string) ([]string, err
 		out = append(out, r.Version)
 	}
 	return out, nil
-}
-
-// Reference returns a release of the reference platform, and the digest of its files.
-func Reference(version string) (*platform.Release, string, error) {
-	dir, err := platforms.Release(version)
-	if err != nil {
-		return nil, "", err
-	}
-	digest, err := platform.Digest(dir)
-	if err != nil {
-		return nil, "", err
-	}
-	r, err := platform.Load(dir)
-	return r, digest, err
 }
