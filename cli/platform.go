@@ -99,13 +99,12 @@ func newPlatformSchema() *cobra.Command {
 
 type platformRenderOptions struct {
 	source.Local
-	program    *Program
 	images     images.Flags
 	components []string
 }
 
 func newPlatformRender(p *Program) *cobra.Command {
-	o := platformRenderOptions{program: p}
+	var o platformRenderOptions
 	cmd := &cobra.Command{
 		Use: "render", Short: "Print the objects that an install would apply", Example: `  slipway platform render --platform ./shop`, Args: usage.NoArgs, RunE: console.AtOnce(o.run),
 		Long: `Print the objects that an install would apply, as YAML, in its order; start nothing.
@@ -138,7 +137,7 @@ func (o *platformRenderOptions) run(ctx context.Context, io console.Streams, _ [
 	if err != nil {
 		return err
 	}
-	parts, err := o.program.Render(ctx, r, input)
+	parts, err := o.Source.Render(ctx, r, input)
 	if err != nil {
 		return fmt.Errorf("render the platform release: %w", err)
 	}

@@ -25,13 +25,12 @@ import (
 
 type validateOptions struct {
 	source.Local
-	program *Program
 	images  images.Flags
 	secrets secrets.Flags
 }
 
 func newValidate(p *Program) *cobra.Command {
-	o := validateOptions{program: p}
+	var o validateOptions
 	cmd := &cobra.Command{Use: "validate", Short: "Check a configuration and its platform release; start nothing", Example: `  slipway validate --config slipway.yaml --platform ./shop`, Args: usage.NoArgs, RunE: console.AtOnce(o.run), Long: `Check a configuration and the platform release that it installs; start nothing.
 
 It renders charts, manifests and kustomizations, and checks the fields of Kubernetes' own kinds. Only
@@ -94,7 +93,7 @@ func (o *validateOptions) content(ctx context.Context, io console.Streams, cfg *
 	if errors.Join(err, r.Overrides(cfg.Overrides()), r.CheckSettings(cfg.Platform.Settings)) != nil {
 		return nil
 	}
-	check := source.Check{Program: o.program, Config: cfg, Release: r, Provider: provider, Bundle: o.images.Bundle}
+	check := source.Check{Program: o.Source.Program, Config: cfg, Release: r, Provider: provider, Bundle: o.images.Bundle}
 	var unknown error // where the images are
 	if o.images.Given() {
 		if known, manifests, err := o.images.Describe(ctx, cfg, provider); err != nil {

@@ -31,7 +31,6 @@ import (
 const codeCellsFailed fault.Code = "MTX-002"
 
 type options struct {
-	program  *source.Program
 	source   source.Source
 	images   images.Flags
 	secrets  secrets.Flags
@@ -44,7 +43,7 @@ type options struct {
 
 // NewCommand is slipway upgrade-matrix.
 func NewCommand(p *source.Program) *cobra.Command {
-	o := options{program: p}
+	var o options
 	cmd := &cobra.Command{
 		Use: "upgrade-matrix", Short: "Test upgrades between many releases, each in its own deployment", Example: `  slipway upgrade-matrix --from 1.0.0,1.1.0 --to 2.0.0 --style graceful,in-place --parallel 2`,
 		Args: usage.NoArgs, RunE: console.Run("stopping the cells that run now", o.run),
@@ -179,12 +178,12 @@ func (o *options) inputs(ctx context.Context, cfg *config.Config) (func(Cell) st
 		}
 		wrong = append(wrong, err)
 	}
-	source := o.program.Source
+	source := o.source.Program.Source
 	if source == "" { // unknown sources: no earlier result counts
 		source = rand.Text()
 	}
 	return func(c Cell) string {
-		all := []string{o.program.Version, source, string(cfg.Canonical()), images, releases[c.From], releases[c.To]}
+		all := []string{o.source.Version, source, string(cfg.Canonical()), images, releases[c.From], releases[c.To]}
 		return fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(strings.Join(all, "\x00"))))
 	}, console.Together(wrong...)
 }

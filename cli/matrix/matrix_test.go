@@ -62,7 +62,7 @@ func TestWhatAMatrixRunsWith(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(from, "images"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(from, bundle.WorkloadArchive), []byte("images"), 0o600))
 	p := source.Program{Source: "sha256:1"}
-	o := options{program: &p, axes: Axes{From: []string{dir}, To: []string{"1.1.0"}}, set: pflag.NewFlagSet("", pflag.ContinueOnError)}
+	o := options{source: source.Source{Program: &p}, axes: Axes{From: []string{dir}, To: []string{"1.1.0"}}, set: pflag.NewFlagSet("", pflag.ContinueOnError)}
 	o.add(o.set)
 	cfg := config.Default()
 	of := func(from string) string {

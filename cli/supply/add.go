@@ -26,14 +26,13 @@ import (
 
 type bundleAddOptions struct {
 	source.Local
-	program      *source.Program
 	trust        images.Trust
 	force, plain bool
 }
 
 // NewBundleAdd is slipway bundle add.
 func NewBundleAdd(p *source.Program) *cobra.Command {
-	o := bundleAddOptions{program: p}
+	var o bundleAddOptions
 	cmd := &cobra.Command{
 		Use: "add DIR [REF[=SOURCE]]...", Short: "Add images to a bundle, for clusters without a network",
 		Long: `Add images to a bundle, so that manifests and charts that name them work without a network.
@@ -114,7 +113,7 @@ func (o *bundleAddOptions) missingImages(ctx context.Context, io console.Streams
 	if err != nil {
 		return nil, err
 	}
-	check := source.Check{Program: o.program, Config: cfg, Release: r, Provider: o.Provider(cfg), Images: containers.Describe(b), Manifests: os.DirFS(b.Path("manifests")), Known: true}
+	check := source.Check{Program: o.Source.Program, Config: cfg, Release: r, Provider: o.Provider(cfg), Images: containers.Describe(b), Manifests: os.DirFS(b.Path("manifests")), Known: true}
 	uses, err := check.Missing(ctx, io.Err)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -98,27 +99,15 @@ func (a *approval) ask(ctx context.Context, io console.Streams, d *deployment.De
 	return true, nil
 }
 
-// shortLines limits each part of a plan before a question.
-const shortLines = 20
-
 // briefly prints a plan without its fields.
 func briefly(io console.Streams, plan *contract.Plan) error {
 	brief := *plan
-	brief.Changes = nil
-	left, shown := 0, map[string]int{} // by what changes are of
-	for _, c := range plan.Changes {
-		if shown[c.Of]++; shown[c.Of] > shortLines && c.Destroys == "" {
-			left++
-			continue
-		}
-		c.Fields = nil
-		brief.Changes = append(brief.Changes, c)
+	brief.Changes = slices.Clone(plan.Changes)
+	for i := range brief.Changes {
+		brief.Changes[i].Fields = nil
 	}
 	if err := brief.Body(io.Text()); err != nil {
 		return err
-	}
-	if left > 0 {
-		fmt.Fprintf(io.Text(), "\n%d more changes: slipway plan %s shows all\n", left, fault.Quote(plan.Workflow))
 	}
 	_, err := fmt.Fprintf(io.Text(), "\n%s\ndigest %s\n\n", plan.Summary(), plan.Digest)
 	return err

@@ -35,7 +35,6 @@ import (
 
 type installOptions struct {
 	runFlags
-	program    *source.Program
 	deployment deployment.Flags
 	until      []string
 	known      bool // an earlier run had the release: what its gates wait for is not checked
@@ -46,7 +45,7 @@ type installOptions struct {
 
 // NewInstall is slipway install.
 func NewInstall(p *source.Program) *cobra.Command {
-	o := installOptions{program: p}
+	var o installOptions
 	cmd := &cobra.Command{
 		Use: "install", Short: "Install the platform; run again, it changes only what differs", Example: `  slipway install --config slipway.yaml
   slipway install --name shop --platform ./shop --keep-cluster
@@ -184,7 +183,7 @@ func (o *installOptions) findSecrets(ctx context.Context, c *conductor.Options, 
 // checkRelease checks that the run has the release's images, and that what gates wait for will exist.
 func (o *installOptions) checkRelease(ctx context.Context, streams console.Streams, c *conductor.Options) error {
 	check := source.Check{
-		Program: o.program, Config: c.Config, Release: c.Release, Provider: c.Provider, Images: c.Images,
+		Program: o.deployment.Source.Program, Config: c.Config, Release: c.Release, Provider: c.Provider, Images: c.Images,
 		Bundle: o.deployment.Images.Bundle, Registry: c.Images.Registry != nil, Known: o.known,
 	}
 	look := func() error { return check.Everything(ctx, streams.Err, io.Discard) } // slipway validate prints the notes

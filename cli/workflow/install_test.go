@@ -44,7 +44,7 @@ func TestInstallReadsTheReleaseFirst(t *testing.T) {
 		require.NoError(t, err)
 		provider, err := p.Providers.Get(cfg.Provider)
 		require.NoError(t, err)
-		o.program = p
+		o.deployment.Source.Program = p
 		var screen bytes.Buffer
 		err = o.checkRelease(t.Context(), console.Streams{Err: progress.Open(&screen, progress.Options{})}, &conductor.Options{Config: cfg, Provider: provider, Release: r, Images: containers.Describe(&bundle.Bundle{Index: index})})
 		return screen.String(), err

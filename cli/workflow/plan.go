@@ -32,7 +32,7 @@ type planOptions struct {
 
 // NewPlan is slipway plan.
 func NewPlan(p *source.Program) *cobra.Command {
-	o := planOptions{upgrade: upgradeOptions{install: installOptions{program: p}}}
+	var o planOptions
 	install := &o.upgrade.install
 	cmd := &cobra.Command{
 		Use: "plan [WORKFLOW]", Short: "Show what an install, upgrade or destroy would change", Example: `  slipway plan --config slipway.yaml

@@ -59,11 +59,11 @@ type waiting struct{}
 
 func (waiting) Read([]byte) (int, error) { select {} }
 
-// TestAPlanBeforeAQuestion is short, and says what is destructive.
+// TestAPlanBeforeAQuestion has no fields, and says what is destructive.
 func TestAPlanBeforeAQuestion(t *testing.T) {
 	plan := &contract.Plan{Workflow: "upgrade", Deployment: "blue", Digest: "sha256:1", Release: contract.PlannedRelease{Name: "shop", From: "1.0.0", To: "1.1.0"},
 		Changes: []contract.PlannedChange{{Of: contract.PlanObjects, Action: contract.PlanRemove, Name: "PersistentVolumeClaim shop/data", Destroys: "removes PersistentVolumeClaim shop/data, with its data"}}}
-	for range 30 {
+	for range 3 {
 		plan.Changes = append(plan.Changes, contract.PlannedChange{Of: contract.PlanObjects, Action: contract.PlanChange, Name: "Deployment shop/web",
 			Fields: []contract.Difference{{Path: "spec.replicas", Old: "1", New: "2"}}})
 	}
@@ -72,9 +72,7 @@ func TestAPlanBeforeAQuestion(t *testing.T) {
 	text := b.String()
 	require.Contains(t, text, "Release: shop 1.0.0 → 1.1.0")
 	require.NotContains(t, text, "spec.replicas")
-	require.Equal(t, 19, strings.Count(text, "~ Deployment shop/web"))
-	require.Contains(t, text, "11 more changes: slipway plan upgrade shows all")
 	require.Contains(t, text, "! removes PersistentVolumeClaim shop/data, with its data")
-	require.Contains(t, text, "30 to change")
+	require.Contains(t, text, "3 to change")
 	require.Len(t, plan.Changes[1].Fields, 1, "the plan itself is whole")
 }

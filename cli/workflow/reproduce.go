@@ -53,7 +53,7 @@ type reproduceOptions struct {
 
 // NewReproduce is slipway reproduce.
 func NewReproduce(p *source.Program) *cobra.Command {
-	o := reproduceOptions{install: installOptions{program: p, known: true}}
+	o := reproduceOptions{install: installOptions{known: true}}
 	cmd := &cobra.Command{
 		Use: "reproduce [flags] [-- COMMAND…]", Short: "Repeat a packed run on a fresh local cluster, up to the failed step, and compare", Example: `  slipway reproduce --package run.tar.zst
   slipway reproduce --package run.tar.zst -- kubectl get pods -A`,

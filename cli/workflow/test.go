@@ -30,7 +30,7 @@ type testOptions struct {
 
 // NewTest is slipway test.
 func NewTest(p *source.Program) *cobra.Command {
-	o := testOptions{installOptions: installOptions{program: p, known: true}}
+	o := testOptions{installOptions: installOptions{known: true}}
 	cmd := &cobra.Command{
 		Use: "test [SUITE]", Short: "Run the platform's tests, or deploy, check or remove its test workloads", Example: `  slipway test smoke
   slipway test --component gitea`, Long: testLong,

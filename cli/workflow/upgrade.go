@@ -1,7 +1,6 @@
 package workflow
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,7 +32,7 @@ type upgradeOptions struct {
 
 // NewUpgrade is slipway upgrade.
 func NewUpgrade(p *source.Program) *cobra.Command {
-	o := upgradeOptions{install: installOptions{program: p}}
+	var o upgradeOptions
 	cmd := &cobra.Command{
 		Use: "upgrade", Short: "Upgrade the platform to another release", Example: `  slipway upgrade --to 2.0.0
   slipway upgrade --name shop --platform ./shop-2.0.0`,
@@ -173,7 +172,7 @@ func (o *upgradeOptions) unfinished(ctx context.Context, d *deployment.Deploymen
 	_, inGit := d.Config.ReleaseInGit() // a version is a ref there
 	switch {
 	case err == nil && last == nil:
-		return nil, cmp.Or(atWork(d.Runs(ctx)), nothingToResume())
+		return nil, nothingToResume()
 	case err != nil && !errors.Is(err, &fault.Fault{Code: contract.CodeNoBackup}):
 		return nil, err
 	case o.to != "" || inGit: // even if the newest backup is unreadable
