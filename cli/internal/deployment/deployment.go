@@ -264,34 +264,18 @@ func (d *Deployment) reproduction(record *report.Run) []string {
 	if err != nil { // unknown whether another install has the step
 		steps = nil
 	}
-	return reproduction(record, steps, neededSecrets(d.Config), d.Line)
+	return reproduction(record, steps, d.Line)
 }
 
-// neededSecrets are the variables with secrets for a reproduction.
-func neededSecrets(cfg *config.Config) []string {
-	var names []string
-	for setting, ref := range cfg.References(nil) { // a reproduction has a provider of its own
-		if kind, name := ref.Split(); kind == config.SecretEnv && !strings.HasPrefix(setting, "state.") { // and no bucket
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
-func reproduction(record *report.Run, steps, secrets []string, line usage.Line) []string {
+func reproduction(record *report.Run, steps []string, line usage.Line) []string {
 	id := fault.Quote(record.ID)
-	pack, run, give := line.Command("save --run "+id+" --out run.tar.zst"), "slipway reproduce --package run.tar.zst", "--secrets FILE"
+	pack, run := line.Command("save --run "+id+" --out run.tar.zst"), "slipway reproduce --package run.tar.zst"
 	if usage.InModule() { // the module exports the file
-		pack, run, give = line.Function("save --run "+id)+" export --path run.tar.zst", "dagger call reproduce --package-file run.tar.zst", "--secrets file:FILE"
+		pack, run = line.Function("save --run "+id)+" export --path run.tar.zst", "dagger call reproduce --package-file run.tar.zst"
 	}
 	_, step := record.Failure()
 	if step != "" && !strings.HasPrefix(step, report.HooksStage+"/") && !slices.Contains(steps, step) {
 		return []string{pack}
 	}
-	lines := []string{pack, run}
-	if len(secrets) > 0 {
-		lines = append(lines, "# with these in the environment, or in the file of "+give+": "+strings.Join(secrets, ", "))
-	}
-	return lines
+	return []string{pack, run}
 }

@@ -24,18 +24,10 @@ func TestHowAFailedRunIsReproduced(t *testing.T) {
 	}
 	steps := []string{"preorchestrator/gitea"}
 	for step, there := range map[string]bool{"preorchestrator/gitea": true, report.HooksStage + "/before": true, "preorchestrator/restore": false} {
-		lines := reproduction(failed(step), steps, nil, usage.Line{})
+		lines := reproduction(failed(step), steps, usage.Line{})
 		require.Equal(t, "slipway save --run r1 --out run.tar.zst", lines[0], step)
 		require.Equal(t, there, slices.Contains(lines, "slipway reproduce --package run.tar.zst"), step)
 	}
-
-	cfg := config.Default()
-	cfg.Platform.Secrets = map[string]config.SecretRef{"adminPassword": "env:ADMIN", "token": "env:TOKEN", "again": "env:ADMIN", "file": "file:/x"}
-	cfg.State.Key = "env:BUCKET"
-	require.Empty(t, neededSecrets(config.Default()))
-	require.Equal(t, []string{"ADMIN", "TOKEN"}, neededSecrets(cfg), "a reproduction has no bucket")
-	lines := reproduction(failed("preorchestrator/gitea"), steps, neededSecrets(cfg), usage.Line{})
-	require.Equal(t, []string{"slipway save --run r1 --out run.tar.zst", "slipway reproduce --package run.tar.zst", "# with these in the environment, or in the file of --secrets FILE: ADMIN, TOKEN"}, lines)
 }
 
 // TestWhatWasRejectedIsNotReproduced: its reason is in what the deployment had before.

@@ -34,10 +34,10 @@ type Source struct {
 	// Release reads the platform release, for the names of its steps; nil, or a nil release: unknown.
 	Release func(*config.Config) *platform.Release
 
-	*Program
-	File  string // path, "-" or ""
-	Name  string // of the deployment, as the command line has it
-	State string // URL of the bucket; replaces the configuration's
+	*Program        // the providers and stores that it may name
+	File     string // path, "-" or ""
+	Name     string // of the deployment, as the command line has it
+	State    string // URL of the bucket; replaces the configuration's
 
 	Stored     bool   // File is the configuration stored under Deployment
 	Deployment string // name of the stored configuration that was chosen; empty: none
