@@ -1,15 +1,11 @@
 package cli
 
 import (
-	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -94,26 +90,4 @@ func TestWrongCommandLinesOfLogs(t *testing.T) {
 	code, _, errs := slipway("logs", "a", "b")
 	require.Equal(t, 2, code)
 	require.Contains(t, errs, "give one step or stage, or nothing")
-}
-
-// TestLooksAreRepeated until they are done, one fails, or the command is interrupted.
-func TestLooksAreRepeated(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		broken := errors.New("broken")
-		began, n := time.Now(), 0
-		look := func(done bool, err error) func() (bool, error) {
-			n = 0
-			return func() (bool, error) { n++; return done && n == 3, err }
-		}
-		require.NoError(t, repeat(t.Context(), look(true, nil)))
-		require.Equal(t, 3, n)
-		require.Equal(t, 2*repeatPause, time.Since(began))
-		require.ErrorIs(t, repeat(t.Context(), look(false, broken)), broken)
-		require.Equal(t, 1, n)
-
-		ctx, interrupt := context.WithCancelCause(t.Context())
-		time.AfterFunc(time.Minute, func() { interrupt(broken) })
-		require.NoError(t, repeat(ctx, look(false, nil)), "that is how it ends")
-		require.NoError(t, repeat(ctx, look(false, broken)), "what fails then fails for that")
-	})
 }

@@ -126,6 +126,7 @@ var unlike = map[string]string{
 	"--unpublished":              "see --keep-cluster",
 	"--yes":                      "a function asks nobody",
 	"logs --follow":              "a function returns its text at its end",
+	"status --watch":             "see logs --follow",
 	"destroy --ignore-not-found": "the module always does so: dagger call is for CI, where a second destroy is no error",
 }
 

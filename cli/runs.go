@@ -150,27 +150,6 @@ With the state in a bucket, the log of a step appears when the step has ended.`,
 	return cmd
 }
 
-// repeatPause is the time between two looks at a run.
-const repeatPause = 2 * time.Second
-
-// repeat calls look until it is done or fails. Its usual end is an interrupt, which is no error.
-func repeat(ctx context.Context, look func() (done bool, err error)) error {
-	for {
-		done, err := look()
-		if ctx.Err() != nil {
-			return nil
-		}
-		if done || err != nil {
-			return err
-		}
-		select {
-		case <-time.After(repeatPause):
-		case <-ctx.Done():
-			return nil
-		}
-	}
-}
-
 // stepLogs prints the logs of a run, each time what was added to them.
 type stepLogs struct {
 	out     io.Writer
