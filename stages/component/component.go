@@ -20,9 +20,9 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/gate"
+	"github.com/slipway-sh/slipway/stages/internal/installed"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/readiness"
-	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -144,9 +144,9 @@ func (i *installer) apply(ctx context.Context, objs []*unstructured.Unstructured
 
 // others lists what is made besides components, and what the other components have.
 func (i *installer) others(ctx context.Context) ([]kube.Member, error) {
-	all := removal.RecordOf(i.release).Components
-	has, err := removal.Listed(ctx, i.client, slices.DeleteFunc(all, func(c removal.Component) bool { return c.Name == i.component.Name }))
-	return append(has, removal.Prerequisites(i.release)...), err
+	all := installed.RemovalOf(i.release).Components
+	has, err := installed.Listed(ctx, i.client, slices.DeleteFunc(all, func(c installed.Component) bool { return c.Name == i.component.Name }))
+	return append(has, installed.Prerequisites(i.release)...), err
 }
 
 func (i *installer) read(ctx context.Context) ([]*unstructured.Unstructured, error) {

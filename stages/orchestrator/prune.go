@@ -12,8 +12,8 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
+	"github.com/slipway-sh/slipway/stages/internal/installed"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
-	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -29,11 +29,11 @@ func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contr
 	if err != nil {
 		return contract.Pruned{}, err
 	}
-	record, _, err := removal.Read(ctx, c, env.Deployment)
+	record, _, err := installed.ReadRemoval(ctx, c, env.Deployment)
 	if err != nil {
 		return contract.Pruned{}, err
 	}
-	remover := &removal.Remover{
+	remover := &installed.Remover{
 		Client: c, Deployment: env.Deployment, Argo: record.Argo, Rules: record.Remove, Log: env.Logger, Progress: env.Progress,
 	}
 	var out contract.Pruned
@@ -46,7 +46,7 @@ func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contr
 			return out, err
 		}
 	}
-	dropped, objects, err := remover.Dropped(ctx, record.Components, in.Components, removal.Prerequisites(r))
+	dropped, objects, err := remover.Dropped(ctx, record.Components, in.Components, installed.Prerequisites(r))
 	out.Components = dropped
 	if err := take(objects, nil, err); err != nil {
 		return out, err
@@ -61,7 +61,7 @@ func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contr
 		env.Progress("the release no longer has this, but it stays: %s", kept)
 	}
 	earlier := record.Argo
-	record = removal.RecordOf(r)
+	record = installed.RemovalOf(r)
 	record.Argo = cmp.Or(record.Argo, earlier)
 	return out, record.Write(ctx, c, env.Deployment)
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/installed"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
-	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -67,7 +66,7 @@ func noteNamespaces(ctx context.Context, c *kube.Client, deployment string, r *p
 	if err != nil {
 		return err
 	}
-	return removal.RecordPrerequisites(ctx, c, deployment, r)
+	return installed.RecordPrerequisites(ctx, c, deployment, r)
 }
 
 // ensureNamespaces makes the namespaces of a release and Slipway's own, which gets the deployment's
@@ -157,14 +156,14 @@ func pullSecrets(ctx context.Context, env *step.Env, c *kube.Client, namespaces 
 
 // keepRemoval keeps in the cluster how the platform is removed, and what precedes its components.
 func keepRemoval(ctx context.Context, c *kube.Client, deployment string, r *platform.Release) error {
-	earlier, _, err := removal.Read(ctx, c, deployment)
+	earlier, _, err := installed.ReadRemoval(ctx, c, deployment)
 	if err != nil {
 		return err
 	}
-	if err := removal.RecordOf(r).Following(earlier).Write(ctx, c, deployment); err != nil {
+	if err := installed.RemovalOf(r).Following(earlier).Write(ctx, c, deployment); err != nil {
 		return err
 	}
-	return removal.RecordPrerequisites(ctx, c, deployment, r)
+	return installed.RecordPrerequisites(ctx, c, deployment, r)
 }
 
 // begin keeps in the cluster which release the run brings it to.

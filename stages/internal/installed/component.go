@@ -1,4 +1,4 @@
-package removal
+package installed
 
 import (
 	"context"
@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/slipway-sh/slipway/stages/internal/helm"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/readiness"
 )
@@ -123,8 +122,8 @@ func (r *Remover) discard(ctx context.Context, what string, members []kube.Membe
 
 // withoutHooks separates members from those of the chart's hooks, also earlier ones: hooks that run
 // after the deletion may need an account or a password that hooks have made before the install.
-func (r *Remover) withoutHooks(ctx context.Context, members []kube.Member, hooks []helm.Hook) (other, ofHooks []kube.Member, err error) {
-	if !slices.ContainsFunc(hooks, func(h helm.Hook) bool { return h.On(release.HookPostDelete) }) {
+func (r *Remover) withoutHooks(ctx context.Context, members []kube.Member, hooks []Hook) (other, ofHooks []kube.Member, err error) {
+	if !slices.ContainsFunc(hooks, func(h Hook) bool { return h.On(release.HookPostDelete) }) {
 		return members, nil, nil
 	}
 	for _, m := range members {
@@ -142,16 +141,16 @@ func (r *Remover) withoutHooks(ctx context.Context, members []kube.Member, hooks
 }
 
 // hooks are those of a component's chart, but for objects that keep says stay.
-func (r *Remover) hooks(ctx context.Context, c Component, keep func(kube.Member) bool) ([]helm.Hook, error) {
+func (r *Remover) hooks(ctx context.Context, c Component, keep func(kube.Member) bool) ([]Hook, error) {
 	note, err := r.Client.Notes(ctx, r.Deployment, kube.ChartOf(c.Name))
 	if err != nil || note["hooks"] == "" {
 		return nil, err
 	}
-	text, err := helm.Unpack(note["hooks"])
+	text, err := Unpack(note["hooks"])
 	if err != nil {
 		return nil, fmt.Errorf("read the hooks of the chart %s: %w", c.Name, err)
 	}
-	parts, err := helm.Parse(text)
+	parts, err := Parse(text)
 	for i, h := range parts.Hooks {
 		parts.Hooks[i].Objects = slices.DeleteFunc(h.Objects, func(o *unstructured.Unstructured) bool { return keep != nil && keep(kube.MemberOf(o)) })
 	}
@@ -161,11 +160,11 @@ func (r *Remover) hooks(ctx context.Context, c Component, keep func(kube.Member)
 // run runs the hooks of an event, and reports whether that succeeded. A component whose hooks fail
 // goes without them; where they could not run because the cluster did not answer, or the run ends,
 // that is an error, and the next removal runs them.
-func (r *Remover) run(ctx context.Context, c Component, hooks []helm.Hook, event release.HookEvent) (bool, error) {
-	if r.Client.Plan != nil || !slices.ContainsFunc(hooks, func(h helm.Hook) bool { return h.On(event) }) {
+func (r *Remover) run(ctx context.Context, c Component, hooks []Hook, event release.HookEvent) (bool, error) {
+	if r.Client.Plan != nil || !slices.ContainsFunc(hooks, func(h Hook) bool { return h.On(event) }) {
 		return true, nil
 	}
-	err := helm.Runner{Client: r.Client, Deployment: r.Deployment, Limit: r.Limit(), Job: func(ctx context.Context, namespace, name string) error {
+	err := Runner{Client: r.Client, Deployment: r.Deployment, Limit: r.Limit(), Job: func(ctx context.Context, namespace, name string) error {
 		w := &readiness.JobWatch{Client: r.Client, Namespace: namespace, Name: name, Every: kube.Poll}
 		if err := r.Client.WaitFor(ctx, "job "+namespace+"/"+name+" to complete", kube.Poll, w.Look); err != nil {
 			return err

@@ -1,6 +1,4 @@
-// Package helm renders charts as Helm does, for the cluster that they are for, and runs their
-// hooks. It keeps no record of Helm's: what a chart has in a cluster is in the component's list.
-package helm
+package installed
 
 import (
 	"bytes"
@@ -10,14 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/engine"
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/releaseutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,49 +22,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/readiness"
-	"github.com/slipway-sh/slipway/stages/internal/render"
 )
-
-// Install is for what a chart is rendered: {{ .Release }}.
-type Install struct {
-	Name, Namespace string
-	Revision        int // 1: it is installed; more: upgraded
-}
-
-// Render renders a chart, which it changes, for a cluster, in which the chart may look things up.
-// The result has what its hooks make, too.
-func Render(ctx context.Context, c *kube.Client, ch *chart.Chart, values map[string]any, in Install) (string, error) {
-	var cluster render.ChartOptions
-	if err := cluster.ForCluster(ctx, c); err != nil {
-		return "", err
-	}
-	return bounded.Work(ctx, bounded.Usual(), func() (string, error) {
-		if want := ch.Metadata.KubeVersion; want != "" && !chartutil.IsCompatibleRange(want, cluster.Kubernetes.Version) {
-			return "", fmt.Errorf("the chart requires Kubernetes %s, and the cluster has %s", want, cluster.Kubernetes.Version)
-		}
-		if err := chartutil.ProcessDependenciesWithMerge(ch, values); err != nil {
-			return "", err
-		}
-		top, err := chartutil.ToRenderValues(ch, values, chartutil.ReleaseOptions{
-			Name: in.Name, Namespace: in.Namespace, Revision: in.Revision, IsInstall: in.Revision == 1, IsUpgrade: in.Revision > 1,
-		}, &chartutil.Capabilities{KubeVersion: *cluster.Kubernetes, APIVersions: cluster.APIs, HelmVersion: chartutil.DefaultCapabilities.HelmVersion})
-		if err != nil {
-			return "", err
-		}
-		files, err := engine.New(c.Config).Render(ch, top)
-		if err != nil {
-			return "", err
-		}
-		var out strings.Builder
-		for _, name := range slices.Sorted(maps.Keys(files)) {
-			if base := name[strings.LastIndex(name, "/")+1:]; base == "NOTES.txt" || strings.HasPrefix(base, "_") || strings.TrimSpace(files[name]) == "" {
-				continue
-			}
-			fmt.Fprintf(&out, "---\n# Source: %s\n%s\n", name, files[name])
-		}
-		return out.String(), nil
-	})
-}
 
 // Pack makes a small text of what a chart renders to.
 func Pack(text string) (string, error) {
