@@ -42,7 +42,7 @@ type installer struct {
 }
 
 func open(ctx context.Context, env *step.Env, in contract.ComponentInput) (*installer, error) {
-	r, err := platform.Load(os.DirFS(env.PlatformDir))
+	r, client, err := env.Open()
 	if err != nil {
 		return nil, err
 	}
@@ -54,10 +54,6 @@ func open(ctx context.Context, env *step.Env, in contract.ComponentInput) (*inst
 		if in.Images[name] == "" {
 			return nil, noImage(name)
 		}
-	}
-	client, err := env.Connect()
-	if err != nil {
-		return nil, err
 	}
 	if err := client.HideSecrets(ctx, env.Deployment, env.Redact); err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ func (e *expected) findNamespaces(ctx context.Context) error {
 	if !e.env.Existing {
 		return nil
 	}
-	live, err := e.client.Live(ctx, kube.Member{Kind: corev1.SchemeGroupVersion.WithKind("Namespace"), Name: kube.SystemNamespace})
+	live, err := e.client.Namespace(ctx, kube.SystemNamespace)
 	if err != nil {
 		return err
 	}

@@ -3,13 +3,11 @@ package orchestrator
 import (
 	"cmp"
 	"context"
-	"os"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/installed"
@@ -21,11 +19,7 @@ import (
 // more, except objects whose deletion takes data along. What was made before components stays until
 // a destroy. Argo CD removes what it installs; without any app left, the step makes it do so.
 func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contract.Pruned, error) {
-	r, err := platform.Load(os.DirFS(env.PlatformDir))
-	if err != nil {
-		return contract.Pruned{}, err
-	}
-	c, err := env.Connect()
+	r, c, err := env.Open()
 	if err != nil {
 		return contract.Pruned{}, err
 	}

@@ -114,15 +114,11 @@ type watched struct {
 	readiness.JobWatch
 	trial *trial
 	log   *jobLog
-	why   string // what is wrong with its pods
 }
 
 func (t *trial) watch(logs *logs, namespace, name string) *watched {
 	w := &watched{JobWatch: readiness.JobWatch{Client: t.client, Namespace: namespace, Name: name, Every: podsEvery}, trial: t, log: logs.job()}
-	w.Pods = func(ctx context.Context) string {
-		_ = w.follow(ctx) // the next look lists them again
-		return w.cause(ctx)
-	}
+	w.Pods = func(ctx context.Context) { _ = w.follow(ctx) } // the next look lists them again
 	return w
 }
 
@@ -152,7 +148,7 @@ func (w *watched) ended(ctx context.Context, whole bool) error {
 		return err
 	}
 	with := *f
-	if why := w.cause(limited); why != "" && !strings.Contains(f.Err.Error(), why) {
+	if why := w.Cause(limited); why != "" && !strings.Contains(f.Err.Error(), why) {
 		with.Err = fmt.Errorf("%w: %s", f.Err, why)
 	} else if line := readiness.TellingLine(wrote); why == "" && line != "" {
 		with.Err = errors.New(readiness.Wrote(f.Err.Error(), line))
@@ -199,14 +195,4 @@ func (w *watched) follow(ctx context.Context) error {
 		w.log.follow(all.Items)
 	}
 	return err
-}
-
-// cause looks at what is wrong with the pods. That there are none any more says nothing against
-// what was wrong with them.
-func (w *watched) cause(ctx context.Context) string {
-	why := readiness.PodCause(ctx, w.Client, w.Namespace, "job-name="+w.Name, w.Name)
-	if w.why == "" || why != "" && !strings.HasPrefix(why, readiness.NoPods) {
-		w.why = why
-	}
-	return w.why
 }

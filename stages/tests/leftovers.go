@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/installed"
@@ -58,7 +56,7 @@ func sameRelease(ctx context.Context, env *step.Env, client *kube.Client, in con
 	if err != nil {
 		return err
 	}
-	system, err := client.Live(ctx, kube.Member{Kind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Name: kube.SystemNamespace})
+	system, err := client.Namespace(ctx, kube.SystemNamespace)
 	if err != nil {
 		return err
 	}
@@ -67,7 +65,7 @@ func sameRelease(ctx context.Context, env *step.Env, client *kube.Client, in con
 		Fix: "complete the installation: slipway install, or slipway upgrade; or name the installed release: --platform DIR",
 	}
 	switch {
-	case system == nil || kube.DeploymentOf(system.GetLabels()) != env.Deployment:
+	case system == nil || kube.DeploymentOf(system.Labels) != env.Deployment:
 		f.Err = fmt.Errorf("the cluster does not have deployment %s", env.Deployment)
 	case has.Rollback != "":
 		f.Err = fmt.Errorf("the rollback from %s has begun and is not finished", cmp.Or(has.Toward, has.Version))

@@ -36,9 +36,9 @@ func JobEnd(j *batchv1.Job) (done bool, failed string) {
 type JobWatch struct {
 	Client          *kube.Client
 	Namespace, Name string
-	Every           time.Duration                      // how often Pods is called; the first time after as long
-	Pods            func(context.Context) (why string) // looks at its pods, and says what is wrong with them; nil: Cause
-	Failure         string                             // why it failed: "BackoffLimitExceeded …"; empty: it has not, or not yet
+	Every           time.Duration         // how often its pods are looked at; the first time after as long
+	Pods            func(context.Context) // is called before that; may be nil
+	Failure         string                // why it failed: "BackoffLimitExceeded …"; empty: it has not, or not yet
 
 	uid    types.UID // empty until it has been seen
 	looked time.Time
@@ -65,10 +65,9 @@ func (w *JobWatch) Look(ctx context.Context) (ended bool, seen string, err error
 	}
 	if time.Since(w.looked) >= w.Every {
 		if w.looked = time.Now(); w.Pods != nil {
-			w.why = w.Pods(ctx)
-		} else {
-			w.Cause(ctx)
+			w.Pods(ctx)
 		}
+		w.Cause(ctx)
 	}
 	seen = fmt.Sprintf("%d active, %d failed", j.Status.Active, j.Status.Failed)
 	if w.why != "" {
