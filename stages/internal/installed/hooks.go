@@ -199,18 +199,10 @@ func (r Runner) remove(ctx context.Context, h Hook) error {
 	ctx, cancel := r.limited(ctx)
 	defer cancel()
 	for _, o := range h.Objects {
-		m := kube.MemberOf(o)
-		asked, err := r.Client.DeleteOurs(ctx, m, r.Deployment, metav1.DeletePropagationBackground)
-		if err != nil {
-			return err
+		deleted, err := r.Client.DeleteOurs(ctx, kube.MemberOf(o), r.Deployment, metav1.DeletePropagationBackground)
+		if err == nil && deleted != nil {
+			err = r.Client.AwaitDeleted(ctx, deleted)
 		}
-		if !asked {
-			continue
-		}
-		err = r.Client.WaitFor(ctx, m.String()+" to be gone", kube.Poll, func(ctx context.Context) (bool, string, error) {
-			live, err := r.Client.Live(ctx, m)
-			return err == nil && live == nil, "it is still being deleted", err
-		})
 		if err != nil {
 			return err
 		}
