@@ -200,10 +200,8 @@ func condition(ctx context.Context, c *kube.Client, g platform.ConditionGate) (b
 	if o == nil {
 		return false, seen, err
 	}
-	all, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
-	for _, e := range all {
-		m, ok := e.(map[string]any)
-		if !ok || m["type"] != g.Type {
+	for _, m := range kube.Entries(o, "status", "conditions") {
+		if m["type"] != g.Type {
 			continue
 		}
 		said := fmt.Sprintf("%s=%v", g.Type, m["status"])
