@@ -1,16 +1,14 @@
-// Package all lists Slipway's providers.
+// Package all lists Slipway's providers. Those that it has itself (aws, azure and onprem) only have their
+// section of the configuration so far: without a Terraform method, Registry.Get refuses an install.
 package all
 
 import (
 	"github.com/slipway-sh/slipway/providers"
-	"github.com/slipway-sh/slipway/providers/aws"
-	"github.com/slipway-sh/slipway/providers/azure"
 	"github.com/slipway-sh/slipway/providers/existing"
 	"github.com/slipway-sh/slipway/providers/local"
-	"github.com/slipway-sh/slipway/providers/onprem"
 )
 
-// All returns the providers, some of which can only be configured so far.
+// All returns the providers.
 func All() *providers.Registry {
-	return providers.NewRegistry(local.Provider{}, existing.Provider{}, onprem.Provider{}, aws.Provider{}, azure.Provider{})
+	return providers.NewRegistry(local.Provider{}, existing.Provider{}, onPrem{}, aws{}, azure{})
 }

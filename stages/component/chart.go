@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/helm"
+	"github.com/slipway-sh/slipway/stages/internal/installed"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
@@ -116,7 +116,7 @@ func readChart(ctx context.Context, c *kube.Client, component string) (out rende
 	}
 	out.inputs, out.pending = note["inputs"], note["pending"]
 	if out.revision, err = strconv.Atoi(note["revision"]); err == nil {
-		out.text, err = helm.Unpack(note["manifest"])
+		out.text, err = installed.Unpack(note["manifest"])
 	}
 	if err != nil {
 		return out, fmt.Errorf("read what the chart %s rendered to: %w", component, err)
@@ -125,11 +125,11 @@ func readChart(ctx context.Context, c *kube.Client, component string) (out rende
 }
 
 // keepChart writes that note, with the hooks for the removal of the component.
-func (i *installer) keepChart(ctx context.Context, r rendered, hooks []helm.Hook) error {
+func (i *installer) keepChart(ctx context.Context, r rendered, hooks []installed.Hook) error {
 	if i.client.Plan.Previews() { // it is no change that anybody cares for
 		return nil
 	}
-	text, err := helm.Text(hooks)
+	text, err := installed.Text(hooks)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (i *installer) keepChart(ctx context.Context, r rendered, hooks []helm.Hook
 		data["pending"] = r.pending
 	}
 	for key, text := range map[string]string{"manifest": r.text, "hooks": text} {
-		if data[key], err = helm.Pack(text); err != nil {
+		if data[key], err = installed.Pack(text); err != nil {
 			return err
 		}
 	}
@@ -170,7 +170,7 @@ func (i *installer) render(ctx context.Context, ch *chart.Chart, values map[stri
 		now.revision++
 		return now, nil
 	}
-	now.text, err = helm.Render(ctx, i.client, ch, values, helm.Install{Name: i.component.Name, Namespace: i.component.Namespace, Revision: was.revision + 1})
+	now.text, err = i.template(ctx, ch, values, was.revision+1)
 	if kube.Transient(err) || ctx.Err() != nil || apierrors.ReasonForError(err) != metav1.StatusReasonUnknown {
 		return was, err
 	} else if err != nil {
@@ -183,8 +183,8 @@ func (i *installer) render(ctx context.Context, ch *chart.Chart, values map[stri
 }
 
 // parts are the objects that a chart rendered to, and its hooks, complete.
-func (i *installer) parts(ctx context.Context, text string) (helm.Rendered, error) {
-	parts, err := helm.Parse(text)
+func (i *installer) parts(ctx context.Context, text string) (installed.Rendered, error) {
+	parts, err := installed.Parse(text)
 	if err != nil {
 		return parts, badChart(i.component.Name, err)
 	}
@@ -229,12 +229,12 @@ func (i *installer) withoutExpired(ctx context.Context, objs []*unstructured.Uns
 
 // hooks runs the hooks of an event, if the chart is installed or upgraded; a plan tells what they
 // would make.
-func (i *installer) hooks(ctx context.Context, all []helm.Hook, event release.HookEvent, upgrade bool) error {
+func (i *installer) hooks(ctx context.Context, all []installed.Hook, event release.HookEvent, upgrade bool) error {
 	if !upgrade {
 		return nil
 	}
 	if i.client.Plan == nil {
-		return helm.Runner{Client: i.client, Deployment: i.env.Deployment, Job: i.completed}.Run(ctx, all, event)
+		return installed.Runner{Client: i.client, Deployment: i.env.Deployment}.Run(ctx, all, event)
 	}
 	for _, h := range all {
 		for _, o := range h.Objects {

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,9 +19,9 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/gate"
+	"github.com/slipway-sh/slipway/stages/internal/installed"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/readiness"
-	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -42,7 +41,7 @@ type installer struct {
 }
 
 func open(ctx context.Context, env *step.Env, in contract.ComponentInput) (*installer, error) {
-	r, err := platform.Load(os.DirFS(env.PlatformDir))
+	r, client, err := env.Open()
 	if err != nil {
 		return nil, err
 	}
@@ -54,10 +53,6 @@ func open(ctx context.Context, env *step.Env, in contract.ComponentInput) (*inst
 		if in.Images[name] == "" {
 			return nil, noImage(name)
 		}
-	}
-	client, err := env.Connect()
-	if err != nil {
-		return nil, err
 	}
 	if err := client.HideSecrets(ctx, env.Deployment, env.Redact); err != nil {
 		return nil, err
@@ -144,9 +139,9 @@ func (i *installer) apply(ctx context.Context, objs []*unstructured.Unstructured
 
 // others lists what is made besides components, and what the other components have.
 func (i *installer) others(ctx context.Context) ([]kube.Member, error) {
-	all := removal.RecordOf(i.release).Components
-	has, err := removal.Listed(ctx, i.client, slices.DeleteFunc(all, func(c removal.Component) bool { return c.Name == i.component.Name }))
-	return append(has, removal.Prerequisites(i.release)...), err
+	all := installed.RemovalOf(i.release).Components
+	has, err := installed.Listed(ctx, i.client, slices.DeleteFunc(all, func(c installed.Component) bool { return c.Name == i.component.Name }))
+	return append(has, installed.Prerequisites(i.release)...), err
 }
 
 func (i *installer) read(ctx context.Context) ([]*unstructured.Unstructured, error) {
@@ -210,43 +205,25 @@ func noImage(name string) error {
 	}
 }
 
-// gates waits for the component's gates, all at the same time. The error names every gate that stays
-// shut.
+// gates waits for the component's gates, and says so in the cluster.
 func (i *installer) gates(ctx context.Context) ([]string, error) {
-	all := i.component.Ready
-	if len(all) == 0 {
+	if len(i.component.Ready) == 0 {
 		return nil, nil
 	}
-	names, errs := make([]string, len(all)), make([]error, len(all))
-	for n, a := range all {
-		names[n] = a.Describe()
-	}
-	waiting := "waiting for " + strings.Join(names, ", ")
-	i.env.Progress("%s", waiting)
-	i.report(ctx, contract.Waiting, ": "+waiting)
 	i.client.OnWait = func(what string, since, until time.Time, seen string, over bool) {
 		i.env.Waits(what, since, until, seen, over)
 		if !over {
 			i.report(ctx, contract.Waiting, fmt.Sprintf(": waiting for %s since %s, until %s: %s", what, clock(since), clock(until), seen))
 		}
 	}
-	var wg sync.WaitGroup
-	for n, a := range all {
-		wg.Go(func() { errs[n] = gate.Wait(ctx, i.client, i.engine(), a) })
-	}
-	wg.Wait()
-	err := errors.Join(errs...)
+	names, err := gate.WaitAll(ctx, i.client, i.release.Engine(), i.component.Ready, func(waiting string) {
+		i.env.Progress("%s", waiting)
+		i.report(ctx, contract.Waiting, ": "+waiting)
+	})
 	if err == nil {
 		i.report(ctx, contract.InProgress, " is ready")
 	}
 	return names, err
-}
-
-func (i *installer) engine() string {
-	if c := i.release.Engine(); c != nil {
-		return c.Namespace
-	}
-	return ""
 }
 
 func (i *installer) report(ctx context.Context, s contract.Progress, message string) {

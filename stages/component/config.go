@@ -19,9 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/installed"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/plan"
-	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
 
@@ -113,7 +113,7 @@ func (i *installer) content(ctx context.Context, objs []*unstructured.Unstructur
 		return json.Marshal([]any{objs[at].Object["data"], objs[at].Object["binaryData"], objs[at].Object["stringData"]})
 	}
 	m := kube.Member{Kind: corev1.SchemeGroupVersion.WithKind(kind), Namespace: namespace, Name: name}
-	if !slices.ContainsFunc(removal.Prerequisites(i.release), m.Same) {
+	if !slices.ContainsFunc(installed.Prerequisites(i.release), m.Same) {
 		return nil, nil
 	}
 	live, err := i.client.Live(ctx, m)

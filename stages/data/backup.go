@@ -13,14 +13,12 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/backup"
 	"github.com/slipway-sh/slipway/stages/internal/installed"
-	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -109,7 +107,7 @@ func (w *work) there(ctx context.Context, d platform.Data) (bool, error) {
 	if err != nil {
 		return false, w.badPod(d, err)
 	}
-	live, err := w.client.Live(ctx, kube.Member{Kind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Name: o.GetNamespace()})
+	live, err := w.client.Namespace(ctx, o.GetNamespace())
 	return live != nil, err
 }
 

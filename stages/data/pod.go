@@ -11,10 +11,10 @@ import (
 	"time"
 	"unicode"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
@@ -32,10 +32,6 @@ const (
 	cleanupLimit = 7 * time.Second // see lasting
 	maxLine      = 200             // characters of what a check prints
 )
-
-func podsResource() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Version: "v1", Resource: "pods"}
-}
 
 // runningPod is a pod of data in which commands run.
 type runningPod struct {
@@ -55,13 +51,14 @@ func (w *work) within(ctx context.Context, d platform.Data, scratch bool, do fun
 	remove := func(ctx context.Context) error {
 		ctx, cancel := lasting(ctx)
 		defer cancel()
-		if err := w.client.Delete(ctx, podsResource(), at.namespace, at.pod, metav1.DeletePropagationBackground); err != nil {
+		live, err := w.client.Live(ctx, kube.MemberOf(o))
+		if err != nil || live == nil {
 			return err
 		}
-		return w.client.WaitAbsent(ctx, "pod "+at.namespace+"/"+at.pod, func(ctx context.Context) (string, error) {
-			_, err := w.client.Kubernetes.CoreV1().Pods(at.namespace).Get(ctx, at.pod, metav1.GetOptions{})
-			return "it is being deleted", err
-		})
+		if err := w.client.DeleteObject(ctx, live, metav1.DeletePropagationBackground); err != nil {
+			return err
+		}
+		return w.client.AwaitDeleted(ctx, live)
 	}
 	if err := render.HideSecrets(ctx, w.client, []*unstructured.Unstructured{o}, w.env.Redact); err != nil { // its commands may print them
 		return w.badPod(d, err)
@@ -106,7 +103,7 @@ func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
 // clear removes the pods that a run which was killed has left, in which a command may still
 // be at work.
 func (w *work) clear(ctx context.Context) error {
-	left, err := w.client.DeleteAll(ctx, podsResource(), "", kube.DeploymentLabel+"="+w.env.Deployment+","+dataLabel)
+	left, err := w.client.DeleteAll(ctx, corev1.SchemeGroupVersion.WithResource("pods"), "", kube.DeploymentLabel+"="+w.env.Deployment+","+dataLabel)
 	if len(left) > 0 {
 		w.env.Progress("removed what a run has left: pod %s", strings.Join(left, ", "))
 	}
@@ -195,11 +192,10 @@ func (p runningPod) check(ctx context.Context, line string) (string, error) {
 // oneLine is the line that a check printed.
 func oneLine(text string) (string, error) {
 	text = strings.TrimSpace(text)
-	printable := func(r rune) bool { return unicode.IsPrint(r) }
 	switch {
 	case text == "":
 		return "", errors.New("the check printed nothing; it prints one line about the data")
-	case strings.ContainsFunc(text, func(r rune) bool { return !printable(r) }):
+	case strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return "", errors.New("the check printed more than one line, or what is no text")
 	case len(text) > maxLine:
 		return "", fmt.Errorf("the check printed %d characters; it prints a line of %d at most", len(text), maxLine)

@@ -23,9 +23,7 @@ type checker struct {
 	account []byte // docker config.json with which its pods pull; nil: they have none
 }
 
-func (k *checker) namespace() string { return checksNamespace(k.env.Deployment) }
-
-func checksNamespace(deployment string) string { return "slipway-checks-" + deployment }
+func (k *checker) namespace() string { return kube.ChecksNamespace(k.env.Deployment) }
 
 // begin makes the namespace and removes what a run that was killed left.
 func (k *checker) begin(ctx context.Context) (err error) {

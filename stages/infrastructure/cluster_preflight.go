@@ -9,9 +9,7 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/apimachinery/pkg/version"
 
@@ -115,13 +113,8 @@ func noNamesake(ctx context.Context, env *step.Env, c *kube.Client) error {
 	if err != nil {
 		return err
 	}
-	system, err := kube.Retry(ctx, c, "look for a deployment in the cluster", func(ctx context.Context) (*corev1.Namespace, error) {
-		return c.Kubernetes.CoreV1().Namespaces().Get(ctx, kube.SystemNamespace, metav1.GetOptions{})
-	})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil || !kube.Ours(system, env.Deployment) || own != "" && system.Annotations[kube.IdentityAnnotation] == own {
+	system, err := c.Namespace(ctx, kube.SystemNamespace)
+	if err != nil || system == nil || !kube.Ours(system, env.Deployment) || own != "" && system.Annotations[kube.IdentityAnnotation] == own {
 		return err
 	}
 	return &fault.Fault{Code: CodeOtherCluster, Class: fault.Preflight, Op: "recognise the cluster",

@@ -7,13 +7,14 @@ import (
 	"path/filepath"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
+	"github.com/slipway-sh/slipway/stages/internal/installed"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
-	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 	"github.com/slipway-sh/slipway/stages/lint"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -42,13 +43,13 @@ func (e *expected) findNamespaces(ctx context.Context) error {
 	if !e.env.Existing {
 		return nil
 	}
-	live, err := e.client.Live(ctx, kube.Member{Kind: core("").GroupVersion().WithKind("Namespace"), Name: kube.SystemNamespace})
+	live, err := e.client.Namespace(ctx, kube.SystemNamespace)
 	if err != nil {
 		return err
 	}
-	own := map[string]bool{kube.SystemNamespace: true, checksNamespace(e.env.Deployment): true}
+	own := map[string]bool{kube.SystemNamespace: true, kube.ChecksNamespace(e.env.Deployment): true}
 	if live != nil && kube.Ours(live, e.env.Deployment) {
-		listed, err := removal.PrerequisiteNamespaces(ctx, e.client)
+		listed, err := installed.PrerequisiteNamespaces(ctx, e.client)
 		if err != nil || listed == nil {
 			return err
 		}
@@ -78,8 +79,8 @@ func (e *expected) objects(ctx context.Context, in contract.OwnershipInput) ([]k
 
 // prerequisites are the objects that are made before any component is.
 func (e *expected) prerequisites(in contract.OwnershipInput) []kube.Member {
-	out, v1 := removal.Prerequisites(e.release), core("").GroupVersion()
-	for _, name := range []string{kube.SystemNamespace, checksNamespace(e.env.Deployment)} {
+	out, v1 := installed.Prerequisites(e.release), corev1.SchemeGroupVersion
+	for _, name := range []string{kube.SystemNamespace, kube.ChecksNamespace(e.env.Deployment)} {
 		out = append(out, kube.Member{Kind: v1.WithKind("Namespace"), Name: name})
 	}
 	if in.PullSecret {
@@ -117,7 +118,7 @@ func (e *expected) component(ctx context.Context, c platform.Component, in contr
 
 // elsewhere are those of members that are in no namespace that Slipway made.
 func (e *expected) elsewhere(ctx context.Context, members []kube.Member) ([]kube.Member, error) {
-	namespaces, err := e.client.List(ctx, core("namespaces"), "", "")
+	namespaces, err := e.client.List(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), "", "")
 	if err != nil {
 		return nil, err
 	}
@@ -187,28 +188,16 @@ func (e *expected) apps(ctx context.Context, in *contract.TreeValues, build lint
 // noteApplications notes the deployment's present Applications, which the release may have dropped or
 // renamed. If there is none, another Argo CD manages the marked objects.
 func (e *expected) noteApplications(ctx context.Context) error {
-	engine := e.release.Engine().Namespace
-	apps, found, err := applications(ctx, e.client, engine)
-	if err != nil {
-		return err
-	}
-	listed, err := removal.Listed(ctx, e.client, removal.RecordOf(e.release).Components)
-	if err != nil {
-		return err
-	}
-	projects := argo.Projects{}
-	projects.Add(found)
-	own := origin{deployment: e.env.Deployment, argo: engine, listed: listed, projects: projects}.platforms(apps)
-	if !slices.ContainsFunc(apps, func(a unstructured.Unstructured) bool { return own[a.GetUID()] }) {
+	own, err := installed.Applications(ctx, e.client, e.env.Deployment, installed.RemovalOf(e.release))
+	if len(own) == 0 {
 		e.applications = nil
-		return nil
 	}
-	for _, a := range apps {
-		if a.GetKind() == "Application" && own[a.GetUID()] {
+	for _, a := range own {
+		if a.GetKind() == "Application" {
 			e.applications[a.GetName()] = true
 		}
 	}
-	return nil
+	return err
 }
 
 // brought reports whether an object of an app is the deployment's.

@@ -60,7 +60,7 @@ func withApps(t *testing.T) (*kubetest.API, *step.Env, contract.OwnershipInput) 
 	api.Define("example.com/v1", "Gadget", true)
 	api.Define("argoproj.io/v1alpha1", "Application", true)
 	api.Define("argoproj.io/v1alpha1", "AppProject", true)
-	api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/cd/appprojects/default", "{metadata: {name: default, namespace: cd}, "+anything+"}")
+	api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/cd/appprojects/default", "{metadata: {name: default, namespace: cd}, "+"spec: {destinations: [{server: '*', namespace: '*'}], clusterResourceWhitelist: [{group: '*', kind: '*'}]}"+"}")
 	api.Define("v1", "ServiceAccount", true)
 	api.Set(t, "/api/v1/namespaces/team", "metadata: {name: team, labels: {"+kube.DeploymentLabel+": demo}}") // taken over
 	api.Set(t, "/api/v1/namespaces/shop", "metadata: {name: shop, labels: {"+kube.ManagedBy+": slipway, "+kube.DeploymentLabel+": demo}}")

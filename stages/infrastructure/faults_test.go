@@ -14,14 +14,10 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
-	"github.com/slipway-sh/slipway/stages/internal/argo"
-	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
-	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -207,22 +203,6 @@ func TestAPlatformThatCannotBeRemoved(t *testing.T) {
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeRemove})
 	require.Equal(t, fault.Step, fault.ClassOf(err))
 	require.ErrorContains(t, err, "remove the platform: get secret slipway-system/slipway-removal: you may not")
-}
-
-// TestAControllerThatCannotBeSeenMayRun: an Application that loses its finalizers leaves
-// what it owns behind.
-func TestAControllerThatCannotBeSeenMayRun(t *testing.T) {
-	env := clusterOf(t, map[string]string{
-		"/apis/argoproj.io/v1alpha1/applicationsets": `{"kind":"List","apiVersion":"v1","items":[]}`,
-		"/apis/argoproj.io/v1alpha1/applications":    `{"kind":"ApplicationList","apiVersion":"argoproj.io/v1alpha1","items":[{"kind":"Application","apiVersion":"argoproj.io/v1alpha1","metadata":{"name":"root","namespace":"argocd"}}]}`,
-	})
-	c, err := kube.Connect(env.Kubeconfig, nil)
-	require.NoError(t, err)
-	env.Deployment = "demo"
-	r := &remover{env: env, projects: argo.Projects{}, platform: map[types.UID]bool{}, Remover: &removal.Remover{Client: c, Deployment: "demo", Log: env.Logger, Progress: env.Progress}}
-	r.made = []string{"argocd"}
-	err = r.applications(t.Context())
-	require.ErrorContains(t, err, "list statefulsets: you may not")
 }
 
 func TestWhatIsLeftIsNamed(t *testing.T) {

@@ -29,8 +29,6 @@ const (
 	CodeStorage fault.Code = "INF-020"
 	// CodeLoadBalancer: the load balancer does not answer.
 	CodeLoadBalancer fault.Code = "INF-021"
-	// CodeUnrecorded: there are claims, and no record says whether the release keeps them.
-	CodeUnrecorded fault.Code = "INF-036"
 	// CodeRemove: something could not be removed, or is left after a destroy.
 	CodeRemove fault.Code = "INF-030"
 )

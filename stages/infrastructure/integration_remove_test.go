@@ -19,9 +19,9 @@ import (
 
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/infrastructure"
+	"github.com/slipway-sh/slipway/stages/internal/installed"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/readiness"
-	"github.com/slipway-sh/slipway/stages/internal/removal"
 )
 
 // argo applies the Argo CD of the bundle: its crds alone, or everything.
@@ -113,7 +113,7 @@ func (d *deployment) platform(finalizers string) *kube.Client {
 	var addons contract.Addons
 	require.Equal(d.t, contract.Succeeded, d.run("infrastructure", "local-addons", "", in, &addons).Status)
 	d.argo(c, finalizers == "")
-	var rec removal.Record
+	var rec installed.Removal
 	rec.Remove.SetDefaults()
 	rec.Argo = "argocd"
 	require.NoError(d.t, rec.Write(d.t.Context(), c, "it"))

@@ -16,7 +16,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/installed"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
-	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/lint"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -104,7 +103,7 @@ func foreignAmong(ctx context.Context, c *kube.Client, members []kube.Member, ow
 			}
 			served[m.Kind] = err == nil
 		}
-		if !served[m.Kind] || m.Name == "" || removal.OfEveryNamespace(m) {
+		if !served[m.Kind] || m.Name == "" || installed.OfEveryNamespace(m) {
 			continue
 		}
 		group.Go(func() (err error) {
@@ -163,7 +162,7 @@ func othersSystem(objs []unstructured.Unstructured) error {
 
 // whose is "ConfigMap shop/settings (without an owner)".
 func whose(deployment string, o *unstructured.Unstructured) string {
-	what := o.GetKind() + " " + nameOf(*o)
+	what := kube.MemberOf(o).String()
 	switch owner := kube.DeploymentOf(o.GetLabels()); owner {
 	case "":
 		return what + " (without an owner)"

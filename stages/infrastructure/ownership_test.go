@@ -17,6 +17,15 @@ import (
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
+const (
+	byUs = "labels: {" + kube.ManagedBy + ": " + kube.FieldManager + ", " + kube.DeploymentLabel + ": demo}" + written
+	used = "labels: {" + kube.DeploymentLabel + ": demo}" + written
+
+	written = ", managedFields: [{manager: " + kube.FieldManager + "}]"
+
+	crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"
+)
+
 // release is a platform with something of every kind.
 func release() map[string]string {
 	return map[string]string{

@@ -11,30 +11,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
-	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
-	"github.com/slipway-sh/slipway/stages/internal/removal"
 )
-
-// TestTheAccountOfTheRegistryIsTakenOut, also of a namespace whose claims and Secrets stay.
-func TestTheAccountOfTheRegistryIsTakenOut(t *testing.T) {
-	r := &remover{Remover: &removal.Remover{Deployment: "demo", Rules: platform.Remove{Claims: platform.RemoveKeep}}}
-	for name, stays := range map[string]bool{"database": true, kube.PullSecret: false} {
-		o := unstructured.Unstructured{Object: map[string]any{"kind": "Secret"}}
-		o.SetName(name)
-		o.SetNamespace("shop")
-		o.SetLabels(kube.Labels("demo"))
-		require.Equal(t, stays, r.stays(o, map[string]bool{"shop": true}), name)
-	}
-}
 
 // TestTheAccountIsTakenBack from a namespace that was there before, and nothing else of it.
 func TestTheAccountIsTakenBack(t *testing.T) {

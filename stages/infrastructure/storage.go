@@ -112,13 +112,13 @@ func releasable(ctx context.Context, c *kube.Client, claim *corev1.PersistentVol
 	if err != nil {
 		return err
 	}
-	if pv.Annotations[provisionedBy] == "" || pv.CreationTimestamp.Before(&claim.CreationTimestamp) {
+	if pv.Annotations[kube.ProvisionedBy] == "" || pv.CreationTimestamp.Before(&claim.CreationTimestamp) {
 		return fmt.Errorf("the claim got the volume %s, which was not made for it and is left as it is, but for the file probe in it", volume)
 	}
 	if pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete {
 		return nil
 	}
-	return c.Patch(ctx, "have the volume "+volume+" removed with its claim", core("persistentvolumes"), "", volume, []byte(`{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}`))
+	return c.Patch(ctx, "have the volume "+volume+" removed with its claim", corev1.SchemeGroupVersion.WithResource("persistentvolumes"), "", volume, []byte(`{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}`))
 }
 
 // usableStorage checks that the StorageClass exists and, in Slipway's cluster, is the default.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"io/fs"
 	"maps"
-	"os"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -21,11 +20,7 @@ const rootProject = "slipway-root"
 // runProjects makes the projects that bound the tree, and the Secret of the cluster that
 // ApplicationSets read.
 func runProjects(ctx context.Context, env *step.Env, in contract.ProjectsInput) (contract.Projects, error) {
-	r, err := platform.Load(os.DirFS(env.PlatformDir))
-	if err != nil {
-		return contract.Projects{}, err
-	}
-	c, err := env.Connect()
+	r, c, err := env.Open()
 	if err != nil {
 		return contract.Projects{}, err
 	}

@@ -3,17 +3,15 @@ package orchestrator
 import (
 	"cmp"
 	"context"
-	"os"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
+	"github.com/slipway-sh/slipway/stages/internal/installed"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
-	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -21,19 +19,15 @@ import (
 // more, except objects whose deletion takes data along. What was made before components stays until
 // a destroy. Argo CD removes what it installs; without any app left, the step makes it do so.
 func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contract.Pruned, error) {
-	r, err := platform.Load(os.DirFS(env.PlatformDir))
+	r, c, err := env.Open()
 	if err != nil {
 		return contract.Pruned{}, err
 	}
-	c, err := env.Connect()
+	record, _, err := installed.ReadRemoval(ctx, c, env.Deployment)
 	if err != nil {
 		return contract.Pruned{}, err
 	}
-	record, _, err := removal.Read(ctx, c, env.Deployment)
-	if err != nil {
-		return contract.Pruned{}, err
-	}
-	remover := &removal.Remover{
+	remover := &installed.Remover{
 		Client: c, Deployment: env.Deployment, Argo: record.Argo, Rules: record.Remove, Log: env.Logger, Progress: env.Progress,
 	}
 	var out contract.Pruned
@@ -46,7 +40,7 @@ func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contr
 			return out, err
 		}
 	}
-	dropped, objects, err := remover.Dropped(ctx, record.Components, in.Components, removal.Prerequisites(r))
+	dropped, objects, err := remover.Dropped(ctx, record.Components, in.Components, installed.Prerequisites(r))
 	out.Components = dropped
 	if err := take(objects, nil, err); err != nil {
 		return out, err
@@ -61,7 +55,7 @@ func runPrune(ctx context.Context, env *step.Env, in contract.PruneInput) (contr
 		env.Progress("the release no longer has this, but it stays: %s", kept)
 	}
 	earlier := record.Argo
-	record = removal.RecordOf(r)
+	record = installed.RemovalOf(r)
 	record.Argo = cmp.Or(record.Argo, earlier)
 	return out, record.Write(ctx, c, env.Deployment)
 }
@@ -105,8 +99,11 @@ func removeRoot(ctx context.Context, env *step.Env, c *kube.Client, root *unstru
 	}
 	limited, cancel := context.WithTimeout(ctx, defaultDeadline)
 	defer cancel()
-	return c.WaitAbsent(limited, "the Application "+namespace+"/"+RootApp+", with the apps that it brought,", func(ctx context.Context) (string, error) {
-		app, err := argo.Get(ctx, c, namespace, RootApp)
-		return "Argo CD has not removed " + cmp.Or(strings.Join(app.Children(), ", "), "it") + " yet", err
+	return c.WaitFor(limited, "the Application "+namespace+"/"+RootApp+", with the apps that it brought, to be gone", kube.Poll, func(ctx context.Context) (bool, string, error) {
+		live, err := c.Live(ctx, kube.MemberOf(root))
+		if err != nil || live == nil {
+			return err == nil, "", err
+		}
+		return false, "Argo CD has not removed " + cmp.Or(strings.Join(argo.Read(live).Children(), ", "), "it") + " yet", nil
 	})
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
+	"github.com/slipway-sh/slipway/stages/internal/installed"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/plan"
-	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -36,14 +36,14 @@ func TestWhatANewerReleaseHasNoMoreIsRemoved(t *testing.T) {
 	installing(t, env, "namespaces: [{name: cd}]\n")
 	web := kube.Member{Kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Namespace: "shop", Name: "web"}
 	require.NoError(t, c.KeepMembers(t.Context(), "demo", kube.ObjectsOf("web"), []kube.Member{web}))
-	require.NoError(t, removal.Record{Components: []removal.Component{{Name: "web"}, {Name: "argocd"}}}.Write(t.Context(), c, "demo"))
+	require.NoError(t, installed.Removal{Components: []installed.Component{{Name: "web"}, {Name: "argocd"}}}.Write(t.Context(), c, "demo"))
 	api.Set(t, at, "metadata: {name: web, namespace: shop, "+byUs+"}")
 	in := contract.PruneInput{Components: []string{"argocd", "web"}}
 	out, err := runPrune(t.Context(), env, in)
 	require.NoError(t, err)
 	require.Equal(t, contract.Pruned{}, out)
 
-	require.NoError(t, removal.Record{Components: []removal.Component{{Name: "web"}, {Name: "argocd"}}}.Write(t.Context(), c, "demo"))
+	require.NoError(t, installed.Removal{Components: []installed.Component{{Name: "web"}, {Name: "argocd"}}}.Write(t.Context(), c, "demo"))
 	in.Components = []string{"argocd"}
 	_, err = step.Unchanged(runPrune)(t.Context(), env, in)
 	require.ErrorIs(t, err, plan.ErrChange)
@@ -64,7 +64,7 @@ func TestAPlatformWithoutAnAppAnyMore(t *testing.T) {
 	api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/cd/applications/mine", "metadata: {name: mine, namespace: cd, labels: {"+kube.DeploymentLabel+": demo}}")
 	c, err := kube.Connect(env.Kubeconfig, nil)
 	require.NoError(t, err)
-	require.NoError(t, removal.Record{Argo: "cd"}.Write(t.Context(), c, "demo"))
+	require.NoError(t, installed.Removal{Argo: "cd"}.Write(t.Context(), c, "demo"))
 	in := contract.PruneInput{Components: []string{"argocd"}, Apps: true}
 	out, err := runPrune(t.Context(), env, in)
 	require.NoError(t, err)

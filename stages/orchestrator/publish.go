@@ -25,15 +25,11 @@ import (
 )
 
 func runPublish(ctx context.Context, env *step.Env, in contract.PublishInput) (contract.Publication, error) {
-	r, err := platform.Load(os.DirFS(env.PlatformDir))
+	r, c, err := env.Open()
 	if err != nil {
 		return contract.Publication{}, err
 	}
 	tree, err := buildTree(os.DirFS(filepath.Join(env.PlatformDir, filepath.FromSlash(r.GitOps.Tree))), r, env.Deployment, in)
-	if err != nil {
-		return contract.Publication{}, err
-	}
-	c, err := env.Connect()
 	if err != nil {
 		return contract.Publication{}, err
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/diagnosis"
 	"github.com/slipway-sh/slipway/stages/internal/gate"
+	"github.com/slipway-sh/slipway/stages/internal/installed"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/readiness"
-	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -71,7 +71,7 @@ func statusOfGates(ctx context.Context, env *step.Env, c *kube.Client, in contra
 
 func statusOfApps(ctx context.Context, env *step.Env, c *kube.Client) (contract.Apps, error) {
 	out := contract.Apps{Apps: []contract.App{}}
-	record, _, err := removal.Read(ctx, c, env.Deployment)
+	record, _, err := installed.ReadRemoval(ctx, c, env.Deployment)
 	if err != nil || record.Argo == "" { // the platform has no Argo CD
 		return out, err
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/internal/installed"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
-	"github.com/slipway-sh/slipway/stages/internal/removal"
 )
 
 // TestTheStatusOfApplications: those in Argo CD's namespace, but not the root, with the cause for
@@ -20,7 +20,7 @@ import (
 func TestTheStatusOfApplications(t *testing.T) {
 	api, c := withArgo(t)
 	env := published(t, api.URL, "")
-	require.NoError(t, removal.Record{Argo: "cd"}.Write(t.Context(), c, "demo"))
+	require.NoError(t, installed.Removal{Argo: "cd"}.Write(t.Context(), c, "demo"))
 	before := api.Writes()
 	none, err := runStatus(t.Context(), env, contract.LiveInput{})
 	require.NoError(t, err)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -37,15 +36,11 @@ func runSync(ctx context.Context, env *step.Env, in contract.AppsInput) (contrac
 	if len(in.Apps) == 0 {
 		return contract.Apps{}, badSet(errors.New("no app is expected: a platform without apps is never installed"))
 	}
-	c, err := env.Connect()
+	r, c, err := env.Open()
 	if err != nil {
 		return contract.Apps{}, err
 	}
 	if err := c.HideSecrets(ctx, env.Deployment, env.Redact); err != nil {
-		return contract.Apps{}, err
-	}
-	r, err := platform.Load(os.DirFS(env.PlatformDir))
-	if err != nil {
 		return contract.Apps{}, err
 	}
 	root, err := rootApplication(env.Deployment, r, in)

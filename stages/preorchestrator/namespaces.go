@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
@@ -18,7 +17,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/installed"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
-	"github.com/slipway-sh/slipway/stages/internal/removal"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -60,14 +58,11 @@ func runNamespaces(ctx context.Context, env *step.Env, in contract.NamespacesInp
 // noteNamespaces lists the release's namespaces before they are made, so that after a killed run the next
 // one knows which are the deployment's. Before the first install there is no place for the list.
 func noteNamespaces(ctx context.Context, c *kube.Client, deployment string, r *platform.Release) error {
-	system, err := readNamespace(ctx, c, kube.SystemNamespace)
-	if apierrors.IsNotFound(err) || err == nil && (kube.DeploymentOf(system.Labels) != deployment || system.DeletionTimestamp != nil) {
-		return nil
-	}
-	if err != nil {
+	system, err := c.Namespace(ctx, kube.SystemNamespace)
+	if err != nil || system == nil || kube.DeploymentOf(system.Labels) != deployment || system.DeletionTimestamp != nil {
 		return err
 	}
-	return removal.RecordPrerequisites(ctx, c, deployment, r)
+	return installed.RecordPrerequisites(ctx, c, deployment, r)
 }
 
 // ensureNamespaces makes the namespaces of a release and Slipway's own, which gets the deployment's
@@ -79,19 +74,21 @@ func ensureNamespaces(ctx context.Context, c *kube.Client, deployment, identity 
 	have := map[string]metav1.ObjectMeta{}
 	for _, ns := range want {
 		out.Names = append(out.Names, ns.Name)
-		meta, err := readNamespace(ctx, c, ns.Name)
-		have[ns.Name] = meta
-		found := meta.Labels
-		switch {
-		case apierrors.IsNotFound(err):
-			out.Created = append(out.Created, ns.Name)
-		case err != nil:
+		found, err := c.Namespace(ctx, ns.Name)
+		if err != nil {
 			return contract.Namespaces{}, err
-		case kube.DeploymentOf(found) == "":
+		}
+		if found == nil {
+			out.Created = append(out.Created, ns.Name)
+			continue
+		}
+		have[ns.Name] = found.ObjectMeta
+		switch owner := kube.DeploymentOf(found.Labels); {
+		case owner == "":
 			foreign = append(foreign, ns.Name+" (without an owner)")
-		case kube.DeploymentOf(found) != deployment:
-			foreign = append(foreign, fmt.Sprintf("%s (of the deployment %s)", ns.Name, kube.DeploymentOf(found)))
-		case meta.DeletionTimestamp != nil:
+		case owner != deployment:
+			foreign = append(foreign, fmt.Sprintf("%s (of the deployment %s)", ns.Name, owner))
+		case found.DeletionTimestamp != nil:
 			leaving = append(leaving, ns.Name)
 			out.Created = append(out.Created, ns.Name)
 		}
@@ -157,14 +154,14 @@ func pullSecrets(ctx context.Context, env *step.Env, c *kube.Client, namespaces 
 
 // keepRemoval keeps in the cluster how the platform is removed, and what precedes its components.
 func keepRemoval(ctx context.Context, c *kube.Client, deployment string, r *platform.Release) error {
-	earlier, _, err := removal.Read(ctx, c, deployment)
+	earlier, _, err := installed.ReadRemoval(ctx, c, deployment)
 	if err != nil {
 		return err
 	}
-	if err := removal.RecordOf(r).Following(earlier).Write(ctx, c, deployment); err != nil {
+	if err := installed.RemovalOf(r).Following(earlier).Write(ctx, c, deployment); err != nil {
 		return err
 	}
-	return removal.RecordPrerequisites(ctx, c, deployment, r)
+	return installed.RecordPrerequisites(ctx, c, deployment, r)
 }
 
 // begin keeps in the cluster which release the run brings it to.
@@ -186,26 +183,14 @@ func checkProgress(ctx context.Context, c *kube.Client) error {
 	return err
 }
 
-func readNamespace(ctx context.Context, c *kube.Client, name string) (meta metav1.ObjectMeta, err error) {
-	err = c.Retry(ctx, "get namespace "+name, func(ctx context.Context) error {
-		o, err := c.Kubernetes.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		meta = o.ObjectMeta
-		return nil
-	})
-	return meta, err
-}
-
 // waitGone waits for namespaces of ours that an earlier removal left to go.
 func waitGone(ctx context.Context, c *kube.Client, names []string) error {
 	ctx, cancel := context.WithTimeout(ctx, goneSoon)
 	defer cancel()
 	for _, name := range names {
-		err := c.WaitAbsent(ctx, "namespace "+name, func(ctx context.Context) (string, error) {
-			_, err := readNamespace(ctx, c, name)
-			return "it is still being deleted", err
+		err := c.WaitFor(ctx, "namespace "+name+" to be gone", kube.Poll, func(ctx context.Context) (bool, string, error) {
+			found, err := c.Namespace(ctx, name)
+			return err == nil && found == nil, "it is still being deleted", err
 		})
 		if err != nil {
 			return err

@@ -3,7 +3,7 @@
 // on which apps rest.
 //
 // Every step observes, converges and verifies; a second run changes nothing. What these steps make
-// is also listed in stages/internal/removal, by which it is removed again.
+// is also listed in stages/internal/installed, by which it is removed again.
 package preorchestrator
 
 import (

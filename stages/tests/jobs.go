@@ -99,9 +99,6 @@ func (t *trial) await(ctx context.Context, jobs []*unstructured.Unstructured, wh
 	return names, errors.Join(errs...)
 }
 
-// podsEvery is how often the pods of a Job are looked at while it runs.
-const podsEvery = time.Second
-
 // lastLook is how long the last look at the pods of a Job, and reading the rest of their
 // logs, may take; wholeLog where what a Job counts is wanted.
 const (
@@ -114,15 +111,11 @@ type watched struct {
 	readiness.JobWatch
 	trial *trial
 	log   *jobLog
-	why   string // what is wrong with its pods
 }
 
 func (t *trial) watch(logs *logs, namespace, name string) *watched {
-	w := &watched{JobWatch: readiness.JobWatch{Client: t.client, Namespace: namespace, Name: name, Every: podsEvery}, trial: t, log: logs.job()}
-	w.Pods = func(ctx context.Context) string {
-		_ = w.follow(ctx) // the next look lists them again
-		return w.cause(ctx)
-	}
+	w := &watched{JobWatch: readiness.JobWatch{Client: t.client, Namespace: namespace, Name: name}, trial: t, log: logs.job()}
+	w.Pods = func(ctx context.Context) { _ = w.follow(ctx) } // the next look lists them again
 	return w
 }
 
@@ -152,7 +145,7 @@ func (w *watched) ended(ctx context.Context, whole bool) error {
 		return err
 	}
 	with := *f
-	if why := w.cause(limited); why != "" && !strings.Contains(f.Err.Error(), why) {
+	if why := w.Cause(limited); why != "" && !strings.Contains(f.Err.Error(), why) {
 		with.Err = fmt.Errorf("%w: %s", f.Err, why)
 	} else if line := readiness.TellingLine(wrote); why == "" && line != "" {
 		with.Err = errors.New(readiness.Wrote(f.Err.Error(), line))
@@ -185,7 +178,7 @@ func (w *watched) rest(ctx context.Context, whole bool) ([]string, error) {
 			last = err
 		}
 		select {
-		case <-time.After(podsEvery):
+		case <-time.After(time.Second):
 		case <-ctx.Done():
 			return wrote, w.failed("read what was counted by the", fmt.Errorf("job %s has completed, but %w", id, last), "check that the cluster and its nodes answer")
 		}
@@ -199,14 +192,4 @@ func (w *watched) follow(ctx context.Context) error {
 		w.log.follow(all.Items)
 	}
 	return err
-}
-
-// cause looks at what is wrong with the pods. That there are none any more says nothing against
-// what was wrong with them.
-func (w *watched) cause(ctx context.Context) string {
-	why := readiness.PodCause(ctx, w.Client, w.Namespace, "job-name="+w.Name, w.Name)
-	if w.why == "" || why != "" && !strings.HasPrefix(why, readiness.NoPods) {
-		w.why = why
-	}
-	return w.why
 }

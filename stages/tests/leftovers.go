@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -30,7 +30,7 @@ func leftovers(ctx context.Context, env *step.Env, in contract.LeftoversInput) (
 		}
 	}
 	readiness.AwaitPods(ctx, client, in.Pods)
-	lists, err := client.List(ctx, core("secrets"), kube.SystemNamespace, kube.DeploymentLabel+"="+env.Deployment)
+	lists, err := client.List(ctx, corev1.SchemeGroupVersion.WithResource("secrets"), kube.SystemNamespace, kube.DeploymentLabel+"="+env.Deployment)
 	if err != nil {
 		return out, err
 	}
@@ -58,7 +58,7 @@ func sameRelease(ctx context.Context, env *step.Env, client *kube.Client, in con
 	if err != nil {
 		return err
 	}
-	system, err := client.Live(ctx, kube.Member{Kind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"}, Name: kube.SystemNamespace})
+	system, err := client.Namespace(ctx, kube.SystemNamespace)
 	if err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func sameRelease(ctx context.Context, env *step.Env, client *kube.Client, in con
 		Fix: "complete the installation: slipway install, or slipway upgrade; or name the installed release: --platform DIR",
 	}
 	switch {
-	case system == nil || kube.DeploymentOf(system.GetLabels()) != env.Deployment:
+	case system == nil || kube.DeploymentOf(system.Labels) != env.Deployment:
 		f.Err = fmt.Errorf("the cluster does not have deployment %s", env.Deployment)
 	case has.Rollback != "":
 		f.Err = fmt.Errorf("the rollback from %s has begun and is not finished", cmp.Or(has.Toward, has.Version))

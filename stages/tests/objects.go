@@ -7,19 +7,15 @@ import (
 	"path"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
-
-// runAnnotation names the run that made an object.
-const runAnnotation = "slipway.sh/run"
 
 // removeLimit is how long removing a test's objects may take, also after its deadline.
 const removeLimit = time.Minute
@@ -66,18 +62,16 @@ func (t *trial) theirs(o *unstructured.Unstructured) error {
 // make makes objects that must not be there.
 func (t *trial) make(ctx context.Context, objs []*unstructured.Unstructured) error {
 	for _, o := range objs {
-		o.SetAnnotations(labels.Merge(o.GetAnnotations(), labels.Set{runAnnotation: t.env.Run}))
+		if live, err := t.client.Live(ctx, kube.MemberOf(o)); err != nil {
+			return err
+		} else if live != nil {
+			return t.theirs(o)
+		}
 	}
-	not, err := t.client.Create(ctx, objs, func(live *unstructured.Unstructured) bool {
-		return t.mark.on(live, t.env.Deployment) && live.GetAnnotations()[runAnnotation] == t.env.Run
-	})
-	switch {
-	case err == nil:
-		return nil
-	case not != nil && apierrors.IsAlreadyExists(err):
-		return t.theirs(not)
+	if _, err := t.client.Apply(ctx, objs, kube.ApplyOptions{}); err != nil {
+		return t.refused(ctx, err)
 	}
-	return t.refused(ctx, err)
+	return nil
 }
 
 // refused is err, as a fault of the trial's files if the API server rejects them.
@@ -102,18 +96,19 @@ func (r remover) remove(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	var removed []string
-	var going []kube.Member
+	var going []*unstructured.Unstructured
 	for _, m := range members {
-		asked, err := r.delete(ctx, m)
+		live, err := r.client.Live(ctx, m)
+		if err == nil && live != nil && r.mark.on(live, r.env.Deployment) {
+			going, removed = append(going, live), append(removed, m.String())
+			err = r.client.DeleteObject(ctx, live, metav1.DeletePropagationForeground) // after what it owns
+		}
 		if err != nil {
 			return removed, err
 		}
-		if asked {
-			going, removed = append(going, m), append(removed, m.String())
-		}
 	}
-	for _, m := range going {
-		if err := r.gone(ctx, m); err != nil {
+	for _, o := range going {
+		if err := r.client.AwaitDeleted(ctx, o); err != nil {
 			return removed, err
 		}
 	}
@@ -122,7 +117,7 @@ func (r remover) remove(ctx context.Context) ([]string, error) {
 			continue
 		}
 		selector := fmt.Sprintf("%s=%s,%s=%s", kube.DeploymentLabel, r.env.Deployment, r.mark.label, r.mark.name)
-		claims, err := r.client.DeleteAll(ctx, core("persistentvolumeclaims"), m.Namespace, selector)
+		claims, err := r.client.DeleteAll(ctx, corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"), m.Namespace, selector)
 		if err != nil {
 			return removed, err
 		}
@@ -130,29 +125,5 @@ func (r remover) remove(ctx context.Context) ([]string, error) {
 			removed = append(removed, "PersistentVolumeClaim "+c)
 		}
 	}
-	return removed, r.client.Delete(ctx, core("secrets"), kube.SystemNamespace, r.mark.list(), metav1.DeletePropagationBackground)
-}
-
-func core(resource string) schema.GroupVersionResource {
-	return schema.GroupVersionResource{Version: "v1", Resource: resource}
-}
-
-// gone waits until an object that was deleted is gone, or somebody has made another one.
-func (r remover) gone(ctx context.Context, m kube.Member) error {
-	return r.client.WaitFor(ctx, m.String()+" to be gone", kube.Poll, func(ctx context.Context) (bool, string, error) {
-		live, err := r.client.Live(ctx, m)
-		if err != nil || live == nil || !r.mark.on(live, r.env.Deployment) {
-			return err == nil, "", err
-		}
-		return false, kube.Left([]unstructured.Unstructured{*live}), nil
-	})
-}
-
-// delete asks for the deletion of an object that the mark is on, after what it owns.
-func (r remover) delete(ctx context.Context, m kube.Member) (asked bool, err error) {
-	live, err := r.client.Live(ctx, m)
-	if err != nil || live == nil || !r.mark.on(live, r.env.Deployment) {
-		return false, err
-	}
-	return true, r.client.DeleteObject(ctx, live, metav1.DeletePropagationForeground)
+	return removed, r.client.Delete(ctx, corev1.SchemeGroupVersion.WithResource("secrets"), kube.SystemNamespace, r.mark.list(), metav1.DeletePropagationBackground)
 }

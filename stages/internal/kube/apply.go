@@ -15,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/slipway-sh/slipway/stages/internal/plan"
 )
@@ -127,7 +126,11 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 		return a, nil
 	}
 	if leaving && c.Plan == nil {
-		if err := c.awaitDeleted(ctx, target, before); err != nil {
+		c.Report("%s is being deleted: it is made again once it is gone", describe(before))
+		limited, cancel := context.WithTimeout(ctx, leavingLimit)
+		err := c.AwaitDeleted(limited, before)
+		cancel()
+		if err != nil {
 			return Applied{}, err
 		}
 		before = nil
@@ -271,26 +274,14 @@ func (c *Client) established(ctx context.Context, objs []*unstructured.Unstructu
 		return err
 	}
 	for _, i := range which {
-		name, accepted, nudged := objs[i].GetName(), time.Time{}, false
+		name := objs[i].GetName()
 		err := c.WaitFor(ctx, "definition "+name+" to be served", Poll, func(ctx context.Context) (bool, string, error) {
 			o, err := crds.Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
 				return false, "", err
 			}
-			is := func(kind string) bool {
-				return slices.ContainsFunc(Entries(o, "status", "conditions"), func(c map[string]any) bool { return c["type"] == kind && c["status"] == "True" })
-			}
-			switch {
-			case is("Established"):
-				return true, "", nil
-			case nudged || !is("NamesAccepted"):
-			case accepted.IsZero():
-				accepted = time.Now()
-			case time.Since(accepted) >= overdue:
-				err = nudge(ctx, crds, name)
-				nudged = err == nil
-			}
-			return false, "not established yet", err
+			is := slices.ContainsFunc(Entries(o, "status", "conditions"), func(c map[string]any) bool { return c["type"] == "Established" && c["status"] == "True" })
+			return is, "not established yet", nil
 		})
 		if err != nil {
 			return err
@@ -302,44 +293,8 @@ func (c *Client) established(ctx context.Context, objs []*unstructured.Unstructu
 	return nil
 }
 
-// overdue is how long the API server may take to serve a CRD whose names it has accepted; it
-// takes milliseconds.
-const overdue = 2 * time.Second
-
-// nudge changes a CRD, and changes it back. An API server that was killed between accepting
-// its names and establishing it does the latter only when it sees the CRD change: by itself
-// after five minutes, when its informers look at everything again (k8s.io/apiextensions-apiserver
-// v0.37.2, pkg/apiserver/customresource_handler.go, updateCustomResourceDefinition).
-func nudge(ctx context.Context, crds dynamic.ResourceInterface, name string) error {
-	for _, value := range []any{"true", nil} {
-		patch := map[string]any{"metadata": map[string]any{"annotations": map[string]any{"slipway.sh/nudge": value}}}
-		if _, err := patched(ctx, crds, name, patch); err != nil {
-			return fmt.Errorf("have CRD %s established: %w", name, err)
-		}
-	}
-	return nil
-}
-
 // leavingLimit is how long an object that is being deleted may take to be gone.
 const leavingLimit = 3 * time.Minute
-
-// awaitDeleted waits until an object that is being deleted is gone, or another one has its name.
-func (c *Client) awaitDeleted(ctx context.Context, api dynamic.ResourceInterface, o *unstructured.Unstructured) error {
-	c.Report("%s is being deleted: it is made again once it is gone", describe(o))
-	limited, cancel := context.WithTimeout(ctx, leavingLimit)
-	defer cancel()
-	return c.WaitFor(limited, describe(o)+", which is being deleted, to be gone", Poll, func(ctx context.Context) (bool, string, error) {
-		live, err := api.Get(ctx, o.GetName(), metav1.GetOptions{})
-		if err != nil {
-			return IgnoreNotFound(err) == nil, "", IgnoreNotFound(err)
-		}
-		seen := "it is still there"
-		if f := live.GetFinalizers(); len(f) > 0 {
-			seen = "nobody has removed its finalizer " + strings.Join(f, ", ")
-		}
-		return live.GetUID() != o.GetUID(), seen, nil
-	})
-}
 
 // freed releases the address of a Service that was never created, after the API server
 // refused service because its address is taken, and reports whether it did. An API server

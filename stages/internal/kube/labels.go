@@ -14,8 +14,15 @@ const FieldManager = "slipway"
 // DefaultClass is the annotation of the default StorageClass.
 const DefaultClass = "storageclass.kubernetes.io/is-default-class"
 
+// ProvisionedBy is the annotation of volumes that a provisioner made for a claim. Others are
+// statically provisioned by somebody else.
+const ProvisionedBy = "pv.kubernetes.io/provisioned-by"
+
 // SystemNamespace holds what Slipway keeps in a cluster for itself.
 const SystemNamespace = "slipway-system"
+
+// ChecksNamespace is the namespace of the checks of storage and load balancer by use.
+func ChecksNamespace(deployment string) string { return "slipway-checks-" + deployment }
 
 // Labels on what Slipway makes.
 const (

@@ -99,10 +99,8 @@ func (c *Client) WriteProgress(ctx context.Context, log *slog.Logger, deployment
 	if c.Plan != nil {
 		return
 	}
-	system, err := Retry(ctx, c, "see whose "+SystemNamespace+" is", func(ctx context.Context) (*corev1.Namespace, error) {
-		return c.Kubernetes.CoreV1().Namespaces().Get(ctx, SystemNamespace, metav1.GetOptions{})
-	})
-	if err == nil && !Ours(system, deployment) {
+	system, err := c.Namespace(ctx, SystemNamespace)
+	if system != nil && !Ours(system, deployment) {
 		log.Warn("the cluster does not show how far the install is: it has another deployment", "state", s)
 		return
 	}

@@ -22,6 +22,17 @@ func (c *Client) Secret(ctx context.Context, namespace, name string) (*corev1.Se
 	return o, err
 }
 
+// Namespace reads a namespace; it is nil without an error when there is none.
+func (c *Client) Namespace(ctx context.Context, name string) (*corev1.Namespace, error) {
+	o, err := Retry(ctx, c, "get namespace "+name, func(ctx context.Context) (*corev1.Namespace, error) {
+		return c.Kubernetes.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
+	})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return o, err
+}
+
 // UID tells a cluster from others: it is the UID of its namespace kube-system.
 func (c *Client) UID(ctx context.Context) (string, error) {
 	ns, err := Retry(ctx, c, "recognise the cluster by its namespace kube-system", func(ctx context.Context) (*corev1.Namespace, error) {

@@ -3,6 +3,7 @@ package readiness
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
@@ -32,13 +34,48 @@ func JobEnd(j *batchv1.Job) (done bool, failed string) {
 	return false, ""
 }
 
+// CodeJob: a Job of the platform failed.
+const CodeJob fault.Code = "CMP-001"
+
+// WaitJob waits until a Job has completed. For a plan it looks once. The fault of a Job that has failed
+// has CodeJob.
+func WaitJob(ctx context.Context, c *kube.Client, namespace, name string) error {
+	id := namespace + "/" + name
+	w := &JobWatch{Client: c, Namespace: namespace, Name: name}
+	if c.Plan != nil {
+		ended, seen, err := w.Look(ctx)
+		if err == nil && (!ended || w.Failure != "") {
+			err = fmt.Errorf("job %s has not completed: %s", id, cmp.Or(w.Failure, seen))
+		}
+		return err
+	}
+	err := c.WaitFor(ctx, "job "+id+" to complete", kube.Poll, w.Look)
+	if err == nil && w.Failure == "" {
+		return nil
+	}
+	if err == nil {
+		err = &fault.Fault{
+			Code: CodeJob, Class: fault.Step, Op: "carry out job " + id, Err: errors.New(w.Failure),
+			Fix: "correct the cause, then run the same command again; its log: slipway toolchain -- kubectl logs -n " + fault.Quote(namespace) + " " + fault.Quote("job/"+name),
+		}
+	}
+	return kube.WithCause(ctx, err, func(ctx context.Context) string {
+		if why := w.Cause(ctx); !strings.Contains(err.Error(), why) { // else the wait has told it
+			return why
+		}
+		return ""
+	})
+}
+
+// podsEvery is how often the pods of a Job are looked at while it runs; the first time after as long.
+const podsEvery = time.Second
+
 // JobWatch looks at a Job until it has ended.
 type JobWatch struct {
 	Client          *kube.Client
 	Namespace, Name string
-	Every           time.Duration                      // how often Pods is called; the first time after as long
-	Pods            func(context.Context) (why string) // looks at its pods, and says what is wrong with them; nil: Cause
-	Failure         string                             // why it failed: "BackoffLimitExceeded …"; empty: it has not, or not yet
+	Pods            func(context.Context) // is called before its pods are looked at; may be nil
+	Failure         string                // why it failed: "BackoffLimitExceeded …"; empty: it has not, or not yet
 
 	uid    types.UID // empty until it has been seen
 	looked time.Time
@@ -63,12 +100,11 @@ func (w *JobWatch) Look(ctx context.Context) (ended bool, seen string, err error
 	if w.looked.IsZero() {
 		w.looked = time.Now()
 	}
-	if time.Since(w.looked) >= w.Every {
+	if time.Since(w.looked) >= podsEvery {
 		if w.looked = time.Now(); w.Pods != nil {
-			w.why = w.Pods(ctx)
-		} else {
-			w.Cause(ctx)
+			w.Pods(ctx)
 		}
+		w.Cause(ctx)
 	}
 	seen = fmt.Sprintf("%d active, %d failed", j.Status.Active, j.Status.Failed)
 	if w.why != "" {

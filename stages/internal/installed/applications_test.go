@@ -1,8 +1,11 @@
-package infrastructure
+package installed
 
 import (
 	"context"
+	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -15,8 +18,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
-	"github.com/slipway-sh/slipway/stages/internal/removal"
-	"github.com/slipway-sh/slipway/stages/step"
 )
 
 func application(name, adopted string) unstructured.Unstructured {
@@ -33,7 +34,7 @@ func TestWhatAppsRestOnIsRemovedAfterThem(t *testing.T) {
 	left := []unstructured.Unstructured{
 		application("argocd", kube.AdoptedEngine), application("eso", kube.AdoptedOther), application("root", ""), application("mine", ""),
 	}
-	r := &remover{}
+	r := &deployment{}
 	for _, want := range [][]string{{"root", "mine"}, {"eso"}, {"argocd"}} {
 		var got []string
 		for _, a := range r.roots(left) {
@@ -98,7 +99,7 @@ func TestWhatArgoCDHasOfTheClustersOwnScopeIsMarked(t *testing.T) {
 		map[string]any{"group": "example.com", "kind": "NotServed", "name": "a"},
 		map[string]any{"kind": "ConfigMap", "namespace": "argocd", "name": "argocd-cm"},
 	}}
-	r := &remover{Remover: &removal.Remover{Client: client, Deployment: "demo", Argo: "argocd"}, env: &step.Env{Logger: slog.New(slog.DiscardHandler)}}
+	r := &deployment{Remover: &Remover{Client: client, Deployment: "demo", Argo: "argocd", Log: slog.New(slog.DiscardHandler)}}
 	r.projects = argo.Projects{"default": *argo.Project("argocd", "default", nil, map[string]any{"clusterResourceWhitelist": []any{map[string]any{"group": "rbac.*", "kind": "ClusterRole"}}})}
 	require.NoError(t, r.markOwned(t.Context(), a))
 	require.Equal(t, []string{"PATCH " + at + "argocd"}, api.Writes())
@@ -112,7 +113,7 @@ func TestArgoCDsControllerIsFoundWhateverItIs(t *testing.T) {
 	api := kubetest.Serve(t)
 	client, err := kube.New(&rest.Config{Host: api.URL})
 	require.NoError(t, err)
-	r := &remover{Remover: &removal.Remover{Client: client, Deployment: "demo"}, made: []string{"cd"}}
+	r := &deployment{Remover: &Remover{Client: client, Deployment: "demo"}, made: []string{"cd"}}
 	runs, err := r.controllerRuns(t.Context())
 	require.NoError(t, err)
 	require.False(t, runs)
@@ -125,10 +126,10 @@ func TestArgoCDsControllerIsFoundWhateverItIs(t *testing.T) {
 
 // TestAControllerThatDoesNotStartIsWaitedForOnce: every group of Applications asks for it.
 func TestAControllerThatDoesNotStartIsWaitedForOnce(t *testing.T) {
-	api, env := withSets(t)
+	api, client := withSets(t)
 	const pod = "/api/v1/namespaces/shop/pods/argocd-application-controller-0"
 	api.Set(t, pod, "status: {conditions: null}")
-	r := found(t, env)
+	r := found(t, client)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	runs, err := r.controllerRuns(ctx)
@@ -138,4 +139,27 @@ func TestAControllerThatDoesNotStartIsWaitedForOnce(t *testing.T) {
 	runs, err = r.controllerRuns(t.Context())
 	require.NoError(t, err)
 	require.False(t, runs)
+}
+
+// TestAControllerThatCannotBeSeenMayRun: an Application that loses its finalizers leaves
+// what it owns behind.
+func TestAControllerThatCannotBeSeenMayRun(t *testing.T) {
+	answers := map[string]string{
+		"/apis/argoproj.io/v1alpha1/applicationsets": `{"kind":"List","apiVersion":"v1","items":[]}`,
+		"/apis/argoproj.io/v1alpha1/applications":    `{"kind":"ApplicationList","apiVersion":"argoproj.io/v1alpha1","items":[{"kind":"Application","apiVersion":"argoproj.io/v1alpha1","metadata":{"name":"root","namespace":"argocd"}}]}`,
+	}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		text, ok := answers[r.URL.Path]
+		if !ok {
+			w.WriteHeader(http.StatusForbidden)
+			text = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"you may not"}`
+		}
+		_, _ = io.WriteString(w, text)
+	}))
+	defer s.Close()
+	c, err := kube.New(&rest.Config{Host: s.URL})
+	require.NoError(t, err)
+	r := &deployment{Remover: remover(c), projects: argo.Projects{}, platform: map[types.UID]bool{}, made: []string{"argocd"}}
+	require.ErrorContains(t, r.applications(t.Context()), "list statefulsets: you may not")
 }

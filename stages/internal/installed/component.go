@@ -1,8 +1,7 @@
-package removal
+package installed
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,9 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/slipway-sh/slipway/stages/internal/helm"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
-	"github.com/slipway-sh/slipway/stages/internal/readiness"
 )
 
 // Listed are the objects that the deployment wrote down before it applied them for components.
@@ -75,10 +72,14 @@ func (r *Remover) Component(ctx context.Context, c Component, keep func(kube.Mem
 	if err != nil {
 		return nil, err
 	}
-	members, ofHooks, err := r.withoutHooks(ctx, members, hooks)
-	if err != nil {
-		return nil, err
+	// Hooks that run after the deletion may need an account or a password that hooks have made before the install.
+	ofHook := func(m kube.Member) bool {
+		return slices.ContainsFunc(hooks, func(h Hook) bool {
+			return slices.ContainsFunc(h.Objects, func(o *unstructured.Unstructured) bool { return kube.MemberOf(o).Same(m) })
+		})
 	}
+	ofHooks := slices.DeleteFunc(slices.Clone(members), func(m kube.Member) bool { return !ofHook(m) })
+	members = slices.DeleteFunc(members, ofHook)
 	deleted, err := r.discard(ctx, "what "+c.Name+" is made of", members)
 	if err != nil {
 		return nil, err
@@ -92,66 +93,36 @@ func (r *Remover) Component(ctx context.Context, c Component, keep func(kube.Mem
 	if err != nil {
 		return nil, err
 	}
-	for _, h := range hooks { // an older list has none of them
-		for _, o := range h.Objects {
-			if _, err := r.Client.DeleteOurs(ctx, kube.MemberOf(o), r.Deployment, metav1.DeletePropagationBackground); err != nil {
-				return nil, err
-			}
-		}
-	}
-	var names []string
-	for _, m := range append(deleted, made...) {
-		names = append(names, m.String())
-	}
-	return names, r.Client.Forget(ctx, r.Deployment, c.Name)
+	return append(deleted, made...), r.Client.Forget(ctx, r.Deployment, c.Name)
 }
 
 // discard deletes those of members that are the deployment's, waits until they are gone, and returns
-// them.
-func (r *Remover) discard(ctx context.Context, what string, members []kube.Member) (deleted []kube.Member, err error) {
+// their names.
+func (r *Remover) discard(ctx context.Context, what string, members []kube.Member) (names []string, err error) {
+	var deleted []unstructured.Unstructured
 	for _, m := range members {
-		asked, err := r.Client.DeleteOurs(ctx, m, r.Deployment, metav1.DeletePropagationForeground)
+		o, err := r.Client.DeleteOurs(ctx, m, r.Deployment, metav1.DeletePropagationForeground)
 		if err != nil {
 			return nil, err
 		}
-		if asked {
-			deleted = append(deleted, m)
+		if o != nil {
+			deleted, names = append(deleted, *o), append(names, m.String())
 		}
 	}
-	return deleted, r.Gone(ctx, what, r.Left(deleted))
-}
-
-// withoutHooks separates members from those of the chart's hooks, also earlier ones: hooks that run
-// after the deletion may need an account or a password that hooks have made before the install.
-func (r *Remover) withoutHooks(ctx context.Context, members []kube.Member, hooks []helm.Hook) (other, ofHooks []kube.Member, err error) {
-	if !slices.ContainsFunc(hooks, func(h helm.Hook) bool { return h.On(release.HookPostDelete) }) {
-		return members, nil, nil
-	}
-	for _, m := range members {
-		live, err := r.Client.Live(ctx, m)
-		if err != nil {
-			return nil, nil, err
-		}
-		if live != nil && kube.IsHook(live) {
-			ofHooks = append(ofHooks, m)
-		} else {
-			other = append(other, m)
-		}
-	}
-	return other, ofHooks, nil
+	return names, r.Gone(ctx, what, r.Same(deleted))
 }
 
 // hooks are those of a component's chart, but for objects that keep says stay.
-func (r *Remover) hooks(ctx context.Context, c Component, keep func(kube.Member) bool) ([]helm.Hook, error) {
+func (r *Remover) hooks(ctx context.Context, c Component, keep func(kube.Member) bool) ([]Hook, error) {
 	note, err := r.Client.Notes(ctx, r.Deployment, kube.ChartOf(c.Name))
 	if err != nil || note["hooks"] == "" {
 		return nil, err
 	}
-	text, err := helm.Unpack(note["hooks"])
+	text, err := Unpack(note["hooks"])
 	if err != nil {
 		return nil, fmt.Errorf("read the hooks of the chart %s: %w", c.Name, err)
 	}
-	parts, err := helm.Parse(text)
+	parts, err := Parse(text)
 	for i, h := range parts.Hooks {
 		parts.Hooks[i].Objects = slices.DeleteFunc(h.Objects, func(o *unstructured.Unstructured) bool { return keep != nil && keep(kube.MemberOf(o)) })
 	}
@@ -161,59 +132,20 @@ func (r *Remover) hooks(ctx context.Context, c Component, keep func(kube.Member)
 // run runs the hooks of an event, and reports whether that succeeded. A component whose hooks fail
 // goes without them; where they could not run because the cluster did not answer, or the run ends,
 // that is an error, and the next removal runs them.
-func (r *Remover) run(ctx context.Context, c Component, hooks []helm.Hook, event release.HookEvent) (bool, error) {
-	if r.Client.Plan != nil || !slices.ContainsFunc(hooks, func(h helm.Hook) bool { return h.On(event) }) {
+func (r *Remover) run(ctx context.Context, c Component, hooks []Hook, event release.HookEvent) (bool, error) {
+	if r.Client.Plan != nil || !slices.ContainsFunc(hooks, func(h Hook) bool { return h.On(event) }) {
 		return true, nil
 	}
-	err := helm.Runner{Client: r.Client, Deployment: r.Deployment, Limit: r.Limit(), Job: func(ctx context.Context, namespace, name string) error {
-		w := &readiness.JobWatch{Client: r.Client, Namespace: namespace, Name: name, Every: kube.Poll}
-		if err := r.Client.WaitFor(ctx, "job "+namespace+"/"+name+" to complete", kube.Poll, w.Look); err != nil {
-			return err
-		}
-		if w.Failure != "" {
-			return errors.New(strings.Join([]string{"job", namespace + "/" + name + ":", w.Failure}, " "))
-		}
-		return nil
-	}}.Run(ctx, hooks, event)
+	err := Runner{Client: r.Client, Deployment: r.Deployment, Limit: r.Limit()}.Run(ctx, hooks, event)
 	if err == nil {
 		return true, nil
 	}
-	if cut := r.cutShort(ctx, c, err); cut != nil {
-		return false, cut
+	// A webhook whose component is gone already never answers again.
+	if ctx.Err() != nil || kube.Transient(err) && !strings.Contains(err.Error(), "failed calling webhook") {
+		return false, err
 	}
 	r.Log.Warn("a chart's hooks fail; it is removed without them", "component", c.Name, "error", err)
 	return false, nil
-}
-
-// cutShort is the error of hooks that did not fail themselves; nil if they did.
-func (r *Remover) cutShort(ctx context.Context, c Component, err error) error {
-	// A webhook whose component is gone already never answers again.
-	webhook := strings.Contains(err.Error(), "failed calling webhook")
-	if ctx.Err() != nil || kube.Transient(err) && !webhook {
-		return err
-	}
-	// A wait goes on while the API server does not answer, and its error says so in words only.
-	if _, silent := r.Client.Notes(ctx, "", kube.ChartOf(c.Name)); silent != nil {
-		return errors.Join(err, silent)
-	}
-	return nil
-}
-
-// Left looks for those of members that are there and the deployment's.
-func (r *Remover) Left(members []kube.Member) Look {
-	return func(ctx context.Context) ([]unstructured.Unstructured, error) {
-		var out []unstructured.Unstructured
-		for _, m := range members {
-			live, err := r.Client.Live(ctx, m)
-			if err != nil {
-				return nil, err
-			}
-			if live != nil && !m.HasData() && !kube.Keeps(live) && kube.DeploymentOf(live.GetLabels()) == r.Deployment {
-				out = append(out, *live)
-			}
-		}
-		return out, nil
-	}
 }
 
 // rank has what intercepts requests to the API server go first: they fail when what it stands for

@@ -1,21 +1,21 @@
-package infrastructure
+package installed
 
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
-	"github.com/slipway-sh/slipway/stages/internal/removal"
-	"github.com/slipway-sh/slipway/stages/step"
 )
 
 const (
@@ -31,7 +31,7 @@ const (
 )
 
 // shared is a cluster that others use too.
-func shared(t *testing.T) (*kubetest.API, *step.Env) {
+func shared(t *testing.T) (*kubetest.API, *kube.Client) {
 	t.Helper()
 	api := kubetest.Serve(t)
 	api.Define("rbac.authorization.k8s.io/v1", "ClusterRole", false)
@@ -46,14 +46,13 @@ func shared(t *testing.T) (*kubetest.API, *step.Env) {
 	for path, text := range ofOthers() {
 		api.Set(t, path, text)
 	}
-	env := reaching(t, api.URL)
-	record(t, env, func(*removal.Record) {})
-	c, err := kube.Connect(env.Kubeconfig, nil)
+	c, err := kube.New(&rest.Config{Host: api.URL})
 	require.NoError(t, err)
+	record(t, c, func(*Removal) {})
 	cache := kube.Member{Kind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"}, Namespace: "kube-system", Name: "cache"}
 	require.NoError(t, c.KeepMembers(t.Context(), "demo", kube.ObjectsOf("cache"), []kube.Member{cache}))
 	require.NoError(t, c.LabelNode(t.Context(), "demo", "cache", "one", "storage", "fast"))
-	return api, env
+	return api, c
 }
 
 // ours is what the deployment demo has in the cluster.
@@ -110,6 +109,10 @@ func definition(name string) string {
 	return "{metadata: {name: " + name + "s.example.com, " + byUs + "}, spec: {group: example.com, names: {plural: " + name + "s}, versions: [{name: v1, served: true}]}}"
 }
 
+func remover(c *kube.Client) *Remover {
+	return &Remover{Client: c, Deployment: "demo", Log: slog.New(slog.DiscardHandler), Progress: func(string, ...any) {}}
+}
+
 // untouched checks that everything of others is as it was.
 func untouched(t *testing.T, api *kubetest.API) {
 	t.Helper()
@@ -121,8 +124,8 @@ func untouched(t *testing.T, api *kubetest.API) {
 }
 
 // removed removes the deployment, as a destroy does: in two steps.
-func removed(ctx context.Context, env *step.Env, in contract.RemoveInput) (contract.Removed, error) {
-	out, err := platformRemove(ctx, env, in)
+func removed(ctx context.Context, client *kube.Client, in contract.RemoveInput) (contract.Removed, error) {
+	out, err := remover(client).Platform(ctx, in.CRDs)
 	if err != nil || out.Unreachable != "" {
 		return out, err
 	}
@@ -131,7 +134,7 @@ func removed(ctx context.Context, env *step.Env, in contract.RemoveInput) (contr
 			return out, errors.New(gone + " went with the platform")
 		}
 	}
-	then, err := crdsRemove(ctx, env, in)
+	then, err := remover(client).CRDs(ctx, in.CRDs)
 	out.Namespaces, out.Objects = append(out.Namespaces, then.Namespaces...), append(out.Objects, then.Objects...)
 	out.Cluster, out.Stripped = append(out.Cluster, then.Cluster...), append(out.Stripped, then.Stripped...)
 	for _, kept := range then.Kept {
@@ -144,23 +147,23 @@ func removed(ctx context.Context, env *step.Env, in contract.RemoveInput) (contr
 }
 
 // empty checks that nothing of the deployment is left.
-func empty(t *testing.T, env *step.Env) {
+func empty(t *testing.T, client *kube.Client) {
 	t.Helper()
-	left, err := platformInventory(t.Context(), env, contract.InventoryInput{MustBeEmpty: true})
+	left, err := remover(client).Inventory(t.Context(), false)
 	require.NoError(t, err)
-	require.Empty(t, left.Objects)
+	require.Empty(t, left.Names)
 }
 
 func TestOnlyWhatIsOursIsCountedAndRemoved(t *testing.T) {
-	api, env := shared(t)
-	left, err := platformInventory(t.Context(), env, contract.InventoryInput{})
+	api, client := shared(t)
+	left, err := remover(client).Inventory(t.Context(), false)
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{
 		"Namespace shop", "Namespace slipway-system", "PersistentVolume former", "PersistentVolume rows", "PersistentVolumeClaim shop/rows", "Service shop/web",
 		"label storage of Node one", "StatefulSet kube-system/cache", "CustomResourceDefinition gadgets.example.com", "ClusterRole web",
-	}, left.Objects)
+	}, left.Names)
 
-	out, err := removed(t.Context(), env, contract.RemoveInput{})
+	out, err := removed(t.Context(), client, contract.RemoveInput{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"shop", "slipway-system"}, out.Namespaces)
 	require.ElementsMatch(t, []string{"cache", "former", "rows"}, out.Volumes)
@@ -178,38 +181,36 @@ func TestOnlyWhatIsOursIsCountedAndRemoved(t *testing.T) {
 	require.Equal(t, map[string]any{"zone": "a"}, node["labels"])
 	require.Empty(t, node["annotations"])
 	untouched(t, api)
-	empty(t, env)
+	empty(t, client)
 
-	out, err = removed(t.Context(), env, contract.RemoveInput{})
+	out, err = removed(t.Context(), client, contract.RemoveInput{})
 	require.NoError(t, err)
 	require.Equal(t, contract.Removed{}, out, "the second removal has nothing to do")
 }
 
 // TestAnInterruptedRemovalFindsItsVolumesAgain: their namespace is gone.
 func TestAnInterruptedRemovalFindsItsVolumesAgain(t *testing.T) {
-	api, env := shared(t)
-	found(t, env)
+	api, client := shared(t)
+	found(t, client)
 	api.Delete("/api/v1/namespaces/shop")
 	api.Delete("/api/v1/namespaces/shop/persistentvolumeclaims/rows")
 
-	left, err := platformInventory(t.Context(), env, contract.InventoryInput{})
+	left, err := remover(client).Inventory(t.Context(), false)
 	require.NoError(t, err)
-	require.Subset(t, left.Objects, []string{"PersistentVolume cache", "PersistentVolume former", "PersistentVolume rows"})
-	out, err := removed(t.Context(), env, contract.RemoveInput{})
+	require.Subset(t, left.Names, []string{"PersistentVolume cache", "PersistentVolume former", "PersistentVolume rows"})
+	out, err := removed(t.Context(), client, contract.RemoveInput{})
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{"cache", "former", "rows"}, out.Volumes)
 	untouched(t, api)
-	empty(t, env)
+	empty(t, client)
 }
 
 // found is a remover that has looked at the cluster.
-func found(t *testing.T, env *step.Env) *remover {
+func found(t *testing.T, client *kube.Client) *deployment {
 	t.Helper()
-	c, err := kube.Connect(env.Kubeconfig, nil)
+	r, err := remover(client).deployment(t.Context(), false)
 	require.NoError(t, err)
-	r, err := newRemover(t.Context(), env, c, false)
-	require.NoError(t, err)
-	var usual removal.Record
+	var usual Removal
 	usual.Remove.SetDefaults()
 	r.Rules = usual.Remove
 	require.NoError(t, r.findNamespaces(t.Context()))
@@ -220,37 +221,35 @@ func found(t *testing.T, env *step.Env) *remover {
 }
 
 func TestANamespaceThatWasThereBeforeStays(t *testing.T) {
-	api, env := shared(t)
+	api, client := shared(t)
 	api.Set(t, "/api/v1/namespaces/team", "metadata: {"+used+"}")
 	api.Set(t, "/api/v1/namespaces/team/configmaps/ours", "metadata: {name: ours, namespace: team, "+byUs+"}")
-	out, err := removed(t.Context(), env, contract.RemoveInput{})
+	out, err := removed(t.Context(), client, contract.RemoveInput{})
 	require.NoError(t, err)
 	require.Contains(t, out.Objects, "ConfigMap team/ours")
 	require.NotContains(t, out.Namespaces, "team")
 	require.Nil(t, api.Get("/api/v1/namespaces/team/configmaps/ours"))
 	require.NotContains(t, api.Get("/api/v1/namespaces/team")["metadata"].(map[string]any)["labels"], kube.DeploymentLabel)
 	require.NotNil(t, api.Get("/api/v1/namespaces/team/configmaps/theirs"))
-	empty(t, env)
+	empty(t, client)
 }
 
 // record keeps in the cluster how the deployment is removed.
-func record(t *testing.T, env *step.Env, change func(*removal.Record)) {
+func record(t *testing.T, client *kube.Client, change func(*Removal)) {
 	t.Helper()
-	c, err := kube.Connect(env.Kubeconfig, nil)
-	require.NoError(t, err)
-	var rec removal.Record
+	var rec Removal
 	rec.Remove.SetDefaults()
 	rec.Argo = "shop"
-	rec.Components = []removal.Component{{Name: "cache"}}
+	rec.Components = []Component{{Name: "cache"}}
 	change(&rec)
-	require.NoError(t, rec.Write(t.Context(), c, "demo"))
+	require.NoError(t, rec.Write(t.Context(), client, "demo"))
 }
 
 func TestClaimsThatAReleaseKeeps(t *testing.T) {
-	api, env := shared(t)
-	record(t, env, func(rec *removal.Record) { rec.Remove.Claims = "keep" })
+	api, client := shared(t)
+	record(t, client, func(rec *Removal) { rec.Remove.Claims = "keep" })
 	for range 2 { // the second time, nothing says any more that the release keeps them
-		out, err := removed(t.Context(), env, contract.RemoveInput{})
+		out, err := removed(t.Context(), client, contract.RemoveInput{})
 		require.NoError(t, err)
 		require.ElementsMatch(t, []string{
 			"Namespace shop", "PersistentVolumeClaim shop/rows", "Secret shop/password", "PersistentVolumeClaim kube-system/data-cache-0",
@@ -262,35 +261,35 @@ func TestClaimsThatAReleaseKeeps(t *testing.T) {
 		require.NotNil(t, api.Get("/api/v1/persistentvolumes/cache"))
 		require.Nil(t, api.Get("/api/v1/persistentvolumes/former"), "it has no claim")
 		untouched(t, api)
-		empty(t, env)
+		empty(t, client)
 	}
 	api.Set(t, "/api/v1/namespaces/slipway-system", "metadata: {name: slipway-system, "+byUs+"}") // installed again
-	record(t, env, func(*removal.Record) {})
-	out, err := removed(t.Context(), env, contract.RemoveInput{})
+	record(t, client, func(*Removal) {})
+	out, err := removed(t.Context(), client, contract.RemoveInput{})
 	require.NoError(t, err)
 	require.Empty(t, out.Kept)
 	require.Nil(t, api.Get("/api/v1/namespaces/shop"))
 	untouched(t, api)
-	empty(t, env)
+	empty(t, client)
 }
 
 // TestClaimsOfAReleaseThatNobodyKnows: it may have said that they stay.
 func TestClaimsOfAReleaseThatNobodyKnows(t *testing.T) {
-	api, env := shared(t)
+	api, client := shared(t)
 	api.Delete("/api/v1/namespaces/slipway-system/secrets/slipway-removal")
 	api.Set(t, "/api/v1/namespaces/slipway-checks-demo", "metadata: {name: slipway-checks-demo, "+byUs+"}")
 	api.Set(t, "/api/v1/namespaces/slipway-checks-demo/persistentvolumeclaims/data", "metadata: {name: data, namespace: slipway-checks-demo}")
 	before := api.Writes()
-	_, err := removed(t.Context(), env, contract.RemoveInput{})
+	_, err := removed(t.Context(), client, contract.RemoveInput{})
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeUnrecorded})
 	require.ErrorContains(t, err, "there are the claims shop/rows; nothing was removed")
 	require.Equal(t, before, api.Writes())
 
 	api.Delete("/api/v1/namespaces/shop/persistentvolumeclaims/rows") // as of an install that was killed early
-	_, err = removed(t.Context(), env, contract.RemoveInput{})
+	_, err = removed(t.Context(), client, contract.RemoveInput{})
 	require.NoError(t, err)
 	untouched(t, api)
-	empty(t, env)
+	empty(t, client)
 }
 
 func TestCRDsStayWhereOthersUseThemOrTheReleaseSaysSo(t *testing.T) {
@@ -300,16 +299,16 @@ func TestCRDsStayWhereOthersUseThemOrTheReleaseSaysSo(t *testing.T) {
 		"delete": {},
 	} {
 		t.Run(policy, func(t *testing.T) {
-			api, env := shared(t)
+			api, client := shared(t)
 			api.Set(t, crds+"widgets.example.com", definition("widget"))
-			record(t, env, func(rec *removal.Record) { rec.Remove.CRDs = policy })
+			record(t, client, func(rec *Removal) { rec.Remove.CRDs = policy })
 			for range 2 {
-				out, err := removed(t.Context(), env, contract.RemoveInput{})
+				out, err := removed(t.Context(), client, contract.RemoveInput{})
 				require.NoError(t, err)
 				require.Equal(t, want.widgets, api.Get(crds+"widgets.example.com") != nil, out.Kept)
 				require.Equal(t, want.gadgets, api.Get(crds+"gadgets.example.com") != nil, out.Kept)
 				require.Equal(t, want.theirs, api.Get("/apis/example.com/v1/namespaces/team/widgets/theirs") != nil)
-				empty(t, env)
+				empty(t, client)
 			}
 		})
 	}
@@ -318,10 +317,8 @@ func TestCRDsStayWhereOthersUseThemOrTheReleaseSaysSo(t *testing.T) {
 // TestComponentsGoInTheOrderOfTheRelease, each when the one before it is gone, and what
 // intercepts requests first.
 func TestComponentsGoInTheOrderOfTheRelease(t *testing.T) {
-	api, env := shared(t)
+	api, client := shared(t)
 	api.Define("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", false)
-	c, err := kube.Connect(env.Kubeconfig, nil)
-	require.NoError(t, err)
 	for name, text := range map[string]string{
 		"manager": `
 {apiVersion: apps/v1, kind: Deployment, metadata: {name: manager, namespace: shop, ` + used + `}, spec: {template: {spec: {containers: [{name: m, image: i, command: [m]}]}}}}
@@ -332,14 +329,14 @@ func TestComponentsGoInTheOrderOfTheRelease(t *testing.T) {
 	} {
 		objs, err := kube.Decode([]byte(strings.ReplaceAll(text, written, "")))
 		require.NoError(t, err)
-		_, _, err = c.ApplySet(t.Context(), kube.Set{Name: name + "-objects", Deployment: "demo"}, objs, kube.ApplyOptions{})
+		_, _, err = client.ApplySet(t.Context(), kube.Set{Name: name + "-objects", Deployment: "demo"}, objs, kube.ApplyOptions{})
 		require.NoError(t, err)
 	}
-	record(t, env, func(rec *removal.Record) {
-		rec.Components = []removal.Component{{Name: "manager"}, {Name: "never-installed"}, {Name: "database"}}
+	record(t, client, func(rec *Removal) {
+		rec.Components = []Component{{Name: "manager"}, {Name: "never-installed"}, {Name: "database"}}
 	})
 	before := len(api.Writes())
-	out, err := removed(t.Context(), env, contract.RemoveInput{})
+	out, err := removed(t.Context(), client, contract.RemoveInput{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"manager", "database"}, out.Components)
 	var deleted []string
@@ -356,37 +353,37 @@ func TestComponentsGoInTheOrderOfTheRelease(t *testing.T) {
 	}, deleted[:4])
 	require.Equal(t, "/api/v1/namespaces/slipway-system", deleted[len(deleted)-1], "with it goes how the rest is removed")
 	untouched(t, api)
-	empty(t, env)
+	empty(t, client)
 }
 
 func TestFinalizersThatNobodyRemoves(t *testing.T) {
 	const held = "/apis/rbac.authorization.k8s.io/v1/clusterroles/web"
-	stuck := func(t *testing.T, then string) (*kubetest.API, *step.Env) {
+	stuck := func(t *testing.T, then string) (*kubetest.API, *kube.Client) {
 		t.Helper()
-		api, env := shared(t)
+		api, client := shared(t)
 		api.Set(t, held, "metadata: {finalizers: [example.com/nobody]}")
-		record(t, env, func(rec *removal.Record) { rec.Remove.Finalizers.After, rec.Remove.Finalizers.Then = 1e9, then })
-		return api, env
+		record(t, client, func(rec *Removal) { rec.Remove.Finalizers.After, rec.Remove.Finalizers.Then = 1e9, then })
+		return api, client
 	}
 	t.Run("are removed", func(t *testing.T) {
-		api, env := stuck(t, "strip")
-		out, err := removed(t.Context(), env, contract.RemoveInput{})
+		api, client := stuck(t, "strip")
+		out, err := removed(t.Context(), client, contract.RemoveInput{})
 		require.NoError(t, err)
 		require.Equal(t, []string{"ClusterRole web: example.com/nobody"}, out.Stripped)
 		untouched(t, api)
-		empty(t, env)
+		empty(t, client)
 	})
 	t.Run("or reported", func(t *testing.T) {
-		api, env := stuck(t, "report")
-		_, err := removed(t.Context(), env, contract.RemoveInput{})
-		require.ErrorIs(t, err, &fault.Fault{Code: removal.CodeStuck})
+		api, client := stuck(t, "report")
+		_, err := removed(t.Context(), client, contract.RemoveInput{})
+		require.ErrorIs(t, err, &fault.Fault{Code: CodeStuck})
 		require.ErrorContains(t, err, "ClusterRole web: example.com/nobody")
 		require.NotNil(t, api.Get(held))
 		api.Set(t, held, "metadata: {finalizers: null}")
 		api.Delete(held)
-		_, err = removed(t.Context(), env, contract.RemoveInput{})
+		_, err = removed(t.Context(), client, contract.RemoveInput{})
 		require.NoError(t, err)
 		untouched(t, api)
-		empty(t, env)
+		empty(t, client)
 	})
 }

@@ -1,4 +1,4 @@
-package infrastructure
+package installed
 
 import (
 	"context"
@@ -16,8 +16,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
-	"github.com/slipway-sh/slipway/stages/internal/removal"
-	"github.com/slipway-sh/slipway/stages/step"
 )
 
 const (
@@ -28,9 +26,9 @@ const (
 
 // withSets is a cluster in which ApplicationSets of the deployment have made the Applications
 // "a-x" of the set x and so on, and Argo CD's controller runs.
-func withSets(t *testing.T, sets ...string) (*kubetest.API, *step.Env) {
+func withSets(t *testing.T, sets ...string) (*kubetest.API, *kube.Client) {
 	t.Helper()
-	api, env := shared(t)
+	api, client := shared(t)
 	const controller = "{name: argocd-application-controller-0, namespace: shop, labels: {app.kubernetes.io/name: argocd-application-controller}}"
 	api.Set(t, "/apis/apps/v1/namespaces/shop/statefulsets/argocd-application-controller", "metadata: "+controller)
 	api.Set(t, "/api/v1/namespaces/shop/pods/argocd-application-controller-0", "{metadata: "+controller+", status: {conditions: [{type: Ready, status: \"True\"}]}}")
@@ -40,7 +38,7 @@ func withSets(t *testing.T, sets ...string) (*kubetest.API, *step.Env) {
 			"status: {resources: [{group: rbac.authorization.k8s.io, kind: ClusterRole, name: of-"+set+"}]}}")
 		api.Set(t, rolesAPI+"of-"+set, "metadata: {name: of-"+set+", "+tracked("a-"+set, "rbac.authorization.k8s.io/ClusterRole:/of-"+set)+"}")
 	}
-	return api, env
+	return api, client
 }
 
 // tracked is the mark of Argo CD on what an Application has brought.
@@ -87,8 +85,8 @@ func deletions(api *kubetest.API, prefix string) []string {
 	return out
 }
 
-func inOrder(sets ...string) func(*removal.Record) {
-	return func(rec *removal.Record) {
+func inOrder(sets ...string) func(*Removal) {
+	return func(rec *Removal) {
 		for _, s := range sets {
 			rec.Remove.Applications = append(rec.Remove.Applications, platform.SetRemoval{Set: s})
 		}
@@ -99,10 +97,10 @@ func inOrder(sets ...string) func(*removal.Record) {
 // the Applications of one after the other, each when those before it are gone.
 func TestApplicationsOfSetsGoInTheOrderOfTheRelease(t *testing.T) {
 	sets := []string{"a", "b", "c", "d"}
-	api, env := withSets(t, sets...)
+	api, client := withSets(t, sets...)
 	cascade(t, api, sets...)
-	record(t, env, inOrder("c", "never-made", "a"))
-	out, err := removed(t.Context(), env, contract.RemoveInput{})
+	record(t, client, inOrder("c", "never-made", "a"))
+	out, err := removed(t.Context(), client, contract.RemoveInput{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"shop/a-c", "shop/a-a", "shop/a-b", "shop/a-d"}, out.Applications)
 	require.Equal(t, []string{
@@ -114,59 +112,59 @@ func TestApplicationsOfSetsGoInTheOrderOfTheRelease(t *testing.T) {
 		require.Nil(t, api.Get(rolesAPI+"of-"+set), "the cascade has taken it")
 	}
 	untouched(t, api)
-	empty(t, env)
+	empty(t, client)
 }
 
 // TestARemovalThatWasKilledKeepsTheOrder: the sets are gone, and nothing in the cluster but
 // Slipway's note says any more what they had made.
 func TestARemovalThatWasKilledKeepsTheOrder(t *testing.T) {
 	sets := []string{"a", "b"}
-	api, env := withSets(t, sets...)
-	record(t, env, inOrder("b", "a"))
-	r := found(t, env)
+	api, client := withSets(t, sets...)
+	record(t, client, inOrder("b", "a"))
+	r := found(t, client)
 	require.NoError(t, r.orphan(t.Context()))
 	require.Nil(t, api.Get(argoAPI+"applicationsets/a"))
 	require.NotNil(t, api.Get(argoAPI+"applications/a-a"))
 
 	cascade(t, api, sets...)
-	out, err := removed(t.Context(), env, contract.RemoveInput{})
+	out, err := removed(t.Context(), client, contract.RemoveInput{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"shop/a-b", "shop/a-a"}, out.Applications)
 	require.Nil(t, api.Get(rolesAPI+"of-a"), "it is the platform's, though it has no owner any more")
-	empty(t, env)
+	empty(t, client)
 }
 
 // TestAnApplicationThatDoesNotGo is waited for until its own deadline; then its finalizers are
 // removed, or named in the error. What it owns goes all the same.
 func TestAnApplicationThatDoesNotGo(t *testing.T) {
-	stuck := func(t *testing.T, then string) (*kubetest.API, *step.Env) {
+	stuck := func(t *testing.T, then string) (*kubetest.API, *kube.Client) {
 		t.Helper()
-		api, env := withSets(t, "a", "b")
+		api, client := withSets(t, "a", "b")
 		cascade(t, api, "a", "b")
 		api.Set(t, argoAPI+"applications/a-a", "metadata: {finalizers: [example.com/nobody]}")
-		record(t, env, func(rec *removal.Record) {
+		record(t, client, func(rec *Removal) {
 			inOrder("a", "b")(rec)
 			rec.Remove.Applications[0].Deadline = 1e9
 			rec.Remove.Finalizers.After, rec.Remove.Finalizers.Then = 3600e9, then
 		})
-		return api, env
+		return api, client
 	}
 	t.Run("and is stripped", func(t *testing.T) {
-		api, env := stuck(t, platform.FinalizerStrip)
+		api, client := stuck(t, platform.FinalizerStrip)
 		begun := time.Now()
-		out, err := removed(t.Context(), env, contract.RemoveInput{})
+		out, err := removed(t.Context(), client, contract.RemoveInput{})
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, time.Since(begun), time.Second, "not before its deadline")
 		require.Equal(t, []string{"Application shop/a-a: example.com/nobody, resources-finalizer.argocd.argoproj.io"}, out.Stripped)
 		require.Equal(t, []string{"shop/a-a", "shop/a-b"}, out.Applications)
 		require.Contains(t, out.Cluster, "ClusterRole/of-a", "no cascade has taken it")
 		untouched(t, api)
-		empty(t, env)
+		empty(t, client)
 	})
 	t.Run("or reported", func(t *testing.T) {
-		api, env := stuck(t, platform.FinalizerReport)
-		_, err := removed(t.Context(), env, contract.RemoveInput{})
-		require.ErrorIs(t, err, &fault.Fault{Code: removal.CodeStuck})
+		api, client := stuck(t, platform.FinalizerReport)
+		_, err := removed(t.Context(), client, contract.RemoveInput{})
+		require.ErrorIs(t, err, &fault.Fault{Code: CodeStuck})
 		require.ErrorContains(t, err, "Application shop/a-a: example.com/nobody")
 		require.NotNil(t, api.Get(argoAPI+"applications/a-b"), "its turn has not come")
 	})
@@ -174,10 +172,10 @@ func TestAnApplicationThatDoesNotGo(t *testing.T) {
 
 // TestASetOfAUserTakesNothingAlong: what it made goes as any Application of a user's does.
 func TestASetOfAUserTakesNothingAlong(t *testing.T) {
-	api, env := withSets(t, "a")
+	api, client := withSets(t, "a")
 	api.Set(t, argoAPI+"applicationsets/a", "metadata: {labels: {"+kube.DeploymentLabel+": null}}")
 	cascade(t, api, "a")
-	out, err := removed(t.Context(), env, contract.RemoveInput{})
+	out, err := removed(t.Context(), client, contract.RemoveInput{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"shop/a-a"}, out.Applications)
 	require.Equal(t, []string{"applicationsets/a", "applications/a-a"}, deletions(api, argoAPI))
@@ -187,13 +185,13 @@ func TestASetOfAUserTakesNothingAlong(t *testing.T) {
 // TestWhatAnApplicationOfASetHasMade goes with it, and takes its own objects along, as that of
 // any Application does.
 func TestWhatAnApplicationOfASetHasMade(t *testing.T) {
-	api, env := withSets(t, "a")
+	api, client := withSets(t, "a")
 	cascade(t, api, "a")
 	api.Set(t, argoAPI+"applications/a-a", "status: {resources: [{group: argoproj.io, kind: Application, namespace: shop, name: child}]}")
 	api.Set(t, argoAPI+"applications/child", "{metadata: {name: child, namespace: shop, uid: child, "+tracked("a-a", "argoproj.io/Application:shop/child")+"}, "+
 		"status: {resources: [{group: rbac.authorization.k8s.io, kind: ClusterRole, name: of-child}]}}")
 	api.Set(t, rolesAPI+"of-child", "metadata: {name: of-child, "+tracked("child", "rbac.authorization.k8s.io/ClusterRole:/of-child")+"}")
-	r := found(t, env)
+	r := found(t, client)
 	require.NoError(t, r.sets(t.Context()))
 	require.Nil(t, api.Get(argoAPI+"applications/a-a"))
 	child, _ := api.Get(argoAPI + "applications/child")["metadata"].(map[string]any)
@@ -205,10 +203,10 @@ func TestWhatAnApplicationOfASetHasMade(t *testing.T) {
 // TestASetThatAnApplicationBringsBack does not hold the removal up: Argo CD makes again what is
 // missing until that Application goes.
 func TestASetThatAnApplicationBringsBack(t *testing.T) {
-	api, env := withSets(t, "a")
+	api, client := withSets(t, "a")
 	const set = argoAPI + "applicationsets/a"
 	api.Set(t, set, "metadata: {finalizers: [example.com/until-it-is-back]}") // nobody sees it gone
-	r := found(t, env)
+	r := found(t, client)
 	madeAgain(t, api, set)
 	require.NoError(t, r.orphan(t.Context()))
 	require.Equal(t, map[string]string{"shop/a-a": "a"}, r.record.Orphans)
@@ -236,10 +234,10 @@ func madeAgain(t *testing.T, api *kubetest.API, path string) {
 
 // TestAnApplicationThatIsMadeAgainAndAgain ends the removal, which names it.
 func TestAnApplicationThatIsMadeAgainAndAgain(t *testing.T) {
-	api, env := withSets(t)
+	api, client := withSets(t)
 	const app = argoAPI + "applications/again"
 	api.Set(t, app, "metadata: {name: again, namespace: shop, uid: first, finalizers: [example.com/until-it-is-back]}") // nobody sees it gone
-	r := found(t, env)
+	r := found(t, client)
 	madeAgain(t, api, app)
 	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 	defer cancel()
@@ -251,10 +249,10 @@ func TestAnApplicationThatIsMadeAgainAndAgain(t *testing.T) {
 
 // TestADefinitionOfUnknownAge may be somebody else's: nothing says when the deployment began.
 func TestADefinitionOfUnknownAge(t *testing.T) {
-	api, env := withSets(t, "a")
+	api, client := withSets(t, "a")
 	api.Set(t, crds+"gizmos.example.com", strings.Replace(definition("gizmo"), byUs, byArgo+", creationTimestamp: '2026-01-03T00:00:00Z'", 1))
 	api.Set(t, argoAPI+"applications/a-a", "status: {resources: [{group: apiextensions.k8s.io, kind: CustomResourceDefinition, name: gizmos.example.com}]}")
-	r := found(t, env)
+	r := found(t, client)
 	r.since = time.Time{}
 	apps, err := r.mine(t.Context(), argo.Applications())
 	require.NoError(t, err)
@@ -268,7 +266,7 @@ func TestADefinitionOfUnknownAge(t *testing.T) {
 func TestCRDsThatArgoCDHasBrought(t *testing.T) {
 	for policy, stays := range map[string]bool{platform.RemoveKeep: true, platform.RemoveUnused: false} {
 		t.Run(policy, func(t *testing.T) {
-			api, env := withSets(t, "a")
+			api, client := withSets(t, "a")
 			cascade(t, api, "a")
 			api.Set(t, "/api/v1/namespaces/slipway-system", "metadata: {creationTimestamp: '2026-01-02T00:00:00Z'}")
 			for name, created := range map[string]string{"gizmo": "2026-01-03T00:00:00Z", "antique": "2026-01-01T00:00:00Z"} {
@@ -276,22 +274,22 @@ func TestCRDsThatArgoCDHasBrought(t *testing.T) {
 			}
 			api.Set(t, argoAPI+"applications/a-a", "status: {resources: [{group: apiextensions.k8s.io, kind: CustomResourceDefinition, name: gizmos.example.com}, "+
 				"{group: apiextensions.k8s.io, kind: CustomResourceDefinition, name: antiques.example.com}]}")
-			record(t, env, func(rec *removal.Record) { rec.Remove.CRDs = policy })
+			record(t, client, func(rec *Removal) { rec.Remove.CRDs = policy })
 			for _, asked := range []bool{false, true} {
-				left, err := platformInventory(t.Context(), env, contract.InventoryInput{CRDs: asked})
+				left, err := remover(client).Inventory(t.Context(), asked)
 				require.NoError(t, err)
 				for _, name := range []string{"gizmos", "gadgets"} {
-					require.Equal(t, asked || !stays, slices.Contains(left.Objects, "CustomResourceDefinition "+name+".example.com"), "a plan says what goes: %s", name)
+					require.Equal(t, asked || !stays, slices.Contains(left.Names, "CustomResourceDefinition "+name+".example.com"), "a plan says what goes: %s", name)
 				}
-				require.NotContains(t, left.Objects, "CustomResourceDefinition antiques.example.com")
+				require.NotContains(t, left.Names, "CustomResourceDefinition antiques.example.com")
 			}
-			out, err := removed(t.Context(), env, contract.RemoveInput{})
+			out, err := removed(t.Context(), client, contract.RemoveInput{})
 			require.NoError(t, err)
 			require.Equal(t, stays, api.Get(crds+"gizmos.example.com") != nil)
 			require.Equal(t, stays, slices.Contains(out.Kept, "CustomResourceDefinition gizmos.example.com"))
 			meta, _ := api.Get(crds + "antiques.example.com")["metadata"].(map[string]any)
 			require.Empty(t, meta["labels"], "it was there before")
-			empty(t, env)
+			empty(t, client)
 		})
 	}
 }
@@ -302,7 +300,7 @@ func TestCRDsThatArgoCDHasBrought(t *testing.T) {
 func TestCRDsGoOnRequest(t *testing.T) {
 	for _, earlier := range []bool{false, true} {
 		t.Run(fmt.Sprintf("after an earlier removal %v", earlier), func(t *testing.T) {
-			api, env := shared(t)
+			api, client := shared(t)
 			api.Set(t, crds+"widgets.example.com", definition("widget"))
 			api.Set(t, crds+"widgets.example.com", "spec: {conversion: {strategy: Webhook, webhook: {}}}")
 			const held = "/apis/example.com/v1/namespaces/team/widgets/held"
@@ -312,24 +310,24 @@ func TestCRDsGoOnRequest(t *testing.T) {
 				api.Set(t, held, "metadata: {finalizers: null}")
 				stripped = nil
 			}
-			record(t, env, func(rec *removal.Record) {
+			record(t, client, func(rec *Removal) {
 				rec.Remove.CRDs, rec.Remove.Finalizers.After = platform.RemoveKeep, 1e9
 			})
 			if earlier {
-				out, err := removed(t.Context(), env, contract.RemoveInput{})
+				out, err := removed(t.Context(), client, contract.RemoveInput{})
 				require.NoError(t, err)
 				require.Contains(t, out.Kept, "CustomResourceDefinition widgets.example.com")
 				require.NotNil(t, api.Get(held))
-				left, err := platformInventory(t.Context(), env, contract.InventoryInput{})
+				left, err := remover(client).Inventory(t.Context(), false)
 				require.NoError(t, err)
-				require.Empty(t, left.Objects)
+				require.Empty(t, left.Names)
 			}
-			left, err := platformInventory(t.Context(), env, contract.InventoryInput{CRDs: true})
+			left, err := remover(client).Inventory(t.Context(), true)
 			require.NoError(t, err)
-			require.Contains(t, left.Objects, "CustomResourceDefinition widgets.example.com")
-			require.Subset(t, left.Objects, []string{"Widget team/held", "Widget team/theirs"})
+			require.Contains(t, left.Names, "CustomResourceDefinition widgets.example.com")
+			require.Subset(t, left.Names, []string{"Widget team/held", "Widget team/theirs"})
 
-			out, err := removed(t.Context(), env, contract.RemoveInput{CRDs: true})
+			out, err := removed(t.Context(), client, contract.RemoveInput{CRDs: true})
 			require.NoError(t, err)
 			require.Subset(t, out.Objects, []string{"Widget team/held", "Widget team/theirs"})
 			require.Contains(t, out.Cluster, "CustomResourceDefinition/widgets.example.com")
@@ -338,8 +336,9 @@ func TestCRDsGoOnRequest(t *testing.T) {
 			require.Nil(t, api.Get(held))
 			at := func(path string) int { return slices.Index(api.Writes(), "DELETE "+path) }
 			require.Less(t, at(held), at(crds+"widgets.example.com"), "objects first")
-			_, err = platformInventory(t.Context(), env, contract.InventoryInput{MustBeEmpty: true, CRDs: true})
+			left, err = remover(client).Inventory(t.Context(), true)
 			require.NoError(t, err)
+			require.Empty(t, left.Names)
 		})
 	}
 }

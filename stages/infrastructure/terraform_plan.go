@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -169,25 +168,4 @@ func isTrue(v any) bool {
 		return slices.ContainsFunc(v, isTrue)
 	}
 	return false
-}
-
-// planRemoval has everything that the deployment has in the cluster deleted in the plan.
-func planRemoval(ctx context.Context, env *step.Env, in contract.InventoryInput) (contract.Inventory, error) {
-	has, why, err := takeInventory(ctx, env, in)
-	out := contract.Inventory{Objects: has.names, Unreachable: why}
-	if err != nil {
-		return out, err
-	}
-	if _, err := os.Stat(env.Kubeconfig); why != "" && err == nil {
-		return out, plan.Later("what is in the cluster, which does not answer (%s)", why)
-	}
-	for _, o := range has.objects {
-		env.Plan.Put("removed/"+o.GetKind()+"/"+nameOf(o), o.Object, nil, "")
-	}
-	return out, nil
-}
-
-// planRemove leaves to the inventory what a removal takes.
-func planRemove(context.Context, *step.Env, contract.RemoveInput) (contract.Removed, error) {
-	return contract.Removed{}, nil
 }

@@ -1,7 +1,7 @@
-// Package removal takes what a deployment has in a cluster out of it, and nothing else:
-// components as a release said they go, objects by what shows whose they are, and what
-// holds them up.
-package removal
+// Package installed knows what a deployment has in a cluster: which release of the platform, which one may
+// follow it, and what components are made of. It takes that out again, and nothing else: components as a
+// release said they go, objects by what shows whose they are, and what holds them up.
+package installed
 
 import (
 	"context"
@@ -20,8 +20,18 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
-// CodeStuck: objects do not go, and the release says to report that.
-const CodeStuck fault.Code = "INF-035"
+// The codes of this package's faults.
+const (
+	// CodeNotOver: a release cannot be installed over the installed release, or only by an
+	// upgrade, because it changes data.
+	CodeNotOver fault.Code = "UPG-001"
+	// CodeUnfinished: the last upgrade, or the last rollback, has not come to its end.
+	CodeUnfinished fault.Code = "UPG-002"
+	// CodeStuck: objects do not go, and the release says to report that.
+	CodeStuck fault.Code = "INF-035"
+	// CodeUnrecorded: there are claims, and no record says whether the release keeps them.
+	CodeUnrecorded fault.Code = "INF-036"
+)
 
 // afterStrip is how long objects may take once they have no finalizers.
 const afterStrip = 30 * time.Second

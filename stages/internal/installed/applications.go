@@ -1,4 +1,4 @@
-package infrastructure
+package installed
 
 import (
 	"context"
@@ -21,12 +21,12 @@ import (
 const controllerStart = time.Minute
 
 // mine lists the platform's objects of one of Argo CD's kinds, and others in its namespaces.
-func (r *remover) mine(ctx context.Context, gvr schema.GroupVersionResource) ([]unstructured.Unstructured, error) {
-	if err := r.findApplications(ctx); err != nil {
+func (d *deployment) mine(ctx context.Context, gvr schema.GroupVersionResource) ([]unstructured.Unstructured, error) {
+	if err := d.findApplications(ctx); err != nil {
 		return nil, err
 	}
-	list, err := r.Client.List(ctx, gvr, "", "")
-	return slices.DeleteFunc(list, func(o unstructured.Unstructured) bool { return !r.ours(o) }), err
+	list, err := d.Client.List(ctx, gvr, "", "")
+	return slices.DeleteFunc(list, func(o unstructured.Unstructured) bool { return !d.ours(o) }), err
 }
 
 // applications deletes the deployment's Applications with what they own. Those that no other
@@ -34,17 +34,17 @@ func (r *remover) mine(ctx context.Context, gvr schema.GroupVersionResource) ([]
 // Components that Argo CD has adopted follow, and Argo CD itself last, without what it owns: nobody
 // would run the cascade. A user's Application in a namespace of the platform goes without what it has
 // elsewhere. The error names Applications that somebody makes again and again.
-func (r *remover) applications(ctx context.Context) error {
-	limit, stripped := cascadeLimit, len(r.Stripped)
+func (d *deployment) applications(ctx context.Context) error {
+	limit, stripped := cascadeLimit, len(d.Stripped)
 	look := func(ctx context.Context) ([]unstructured.Unstructured, error) {
-		return r.mine(ctx, argo.Applications())
+		return d.mine(ctx, argo.Applications())
 	}
 	apps, err := look(ctx)
 	for rounds := len(apps) + 3; err == nil && len(apps) > 0 && rounds > 0; rounds-- {
-		if err := r.inTurn(ctx, "Applications", limit, r.roots(apps), apps); err != nil {
+		if err := d.inTurn(ctx, "Applications", limit, d.roots(apps), apps); err != nil {
 			return err
 		}
-		if len(r.Stripped) > stripped { // nobody runs the cascade: the rest goes without it
+		if len(d.Stripped) > stripped { // nobody runs the cascade: the rest goes without it
 			limit = 0
 		}
 		apps, err = look(ctx)
@@ -52,52 +52,52 @@ func (r *remover) applications(ctx context.Context) error {
 	if err != nil || len(apps) == 0 {
 		return err
 	}
-	return r.Gone(ctx, "the Applications", look)
+	return d.Gone(ctx, "the Applications", look)
 }
 
 // inTurn removes a group of Applications with what they own, those of all that they have made among it,
 // and waits until they are gone. At the limit, or when nobody runs the cascade, platform.Finalizers says
 // what becomes of those that are left.
-func (r *remover) inTurn(ctx context.Context, what string, limit time.Duration, group, all []unstructured.Unstructured) error {
+func (d *deployment) inTurn(ctx context.Context, what string, limit time.Duration, group, all []unstructured.Unstructured) error {
 	if len(group) == 0 {
 		return nil
 	}
 	var names []string
-	runs, err := r.controllerRuns(ctx)
+	runs, err := d.controllerRuns(ctx)
 	if err != nil {
 		return err
 	}
 	if !runs {
-		r.env.Logger.Warn("Argo CD's controller does not run: Applications are removed without it", "applications", kube.Left(group))
+		d.Log.Warn("Argo CD's controller does not run: Applications are removed without it", "applications", kube.Left(group))
 		limit = 0
 	}
 	for _, a := range group {
 		names = append(names, nameOf(a))
 	}
-	going := r.origin().descent(group, all)
+	going := d.origin().descent(group, all)
 	for _, a := range all {
-		if !going[a.GetUID()] || !r.platform[a.GetUID()] {
+		if !going[a.GetUID()] || !d.platform[a.GetUID()] {
 			continue
 		}
 		if name := nameOf(a); !slices.Contains(names, name) {
 			names = append(names, name)
 		}
-		if err := r.markOwned(ctx, a); err != nil {
+		if err := d.markOwned(ctx, a); err != nil {
 			return err
 		}
 		if runs && a.GetLabels()[kube.AdoptedLabel] != kube.AdoptedEngine {
-			if err := argo.Cascade(ctx, r.Client, &a); err != nil {
+			if err := argo.Cascade(ctx, d.Client, &a); err != nil {
 				return err
 			}
 		}
 	}
 	slices.Sort(names)
-	r.out.Applications = append(r.out.Applications, names...)
-	r.env.Progress("deleting %s: %s", what, kube.Left(group))
-	if err := r.Delete(ctx, group); err != nil {
+	d.out.Applications = append(d.out.Applications, names...)
+	d.Progress("deleting %s: %s", what, kube.Left(group))
+	if err := d.Delete(ctx, group); err != nil {
 		return err
 	}
-	return r.GoneAfter(ctx, limit, what, r.Same(group))
+	return d.GoneAfter(ctx, limit, what, d.Same(group))
 }
 
 // turn says when an Application is removed: only after those of a lower turn.
@@ -114,16 +114,16 @@ func turn(a unstructured.Unstructured) int {
 // markOwned gives the objects outside of namespaces that an Application has brought the deployment's
 // label, by which they are removed if no cascade takes them, as it never takes crds. It leaves out
 // namespaces, and CRDs that are older than the deployment, because somebody else made these.
-func (r *remover) markOwned(ctx context.Context, a unstructured.Unstructured) error {
-	objs, err := r.broughtBy(ctx, a, func(o argo.Resource) bool { return o.Namespace == "" && o.Kind != "Namespace" })
+func (d *deployment) markOwned(ctx context.Context, a unstructured.Unstructured) error {
+	objs, err := d.broughtBy(ctx, a, func(o argo.Resource) bool { return o.Namespace == "" && o.Kind != "Namespace" })
 	if err != nil {
 		return err
 	}
 	for _, o := range objs {
-		if o.GetKind() == definitionKind && r.older(o) {
+		if o.GetKind() == definitionKind && d.older(o) {
 			continue
 		}
-		if err := r.Client.Label(ctx, &o, map[string]any{kube.DeploymentLabel: r.Deployment}); err != nil {
+		if err := d.Client.Label(ctx, &o, map[string]any{kube.DeploymentLabel: d.Deployment}); err != nil {
 			return err
 		}
 	}
@@ -131,12 +131,12 @@ func (r *remover) markOwned(ctx context.Context, a unstructured.Unstructured) er
 }
 
 // roots are the Applications that no other one owns, of those whose turn it is.
-func (r *remover) roots(apps []unstructured.Unstructured) []unstructured.Unstructured {
+func (d *deployment) roots(apps []unstructured.Unstructured) []unstructured.Unstructured {
 	first := slices.MinFunc(apps, func(a, b unstructured.Unstructured) int { return turn(a) - turn(b) })
 	apps = slices.DeleteFunc(slices.Clone(apps), func(a unstructured.Unstructured) bool { return turn(a) != turn(first) })
 	others := map[string]bool{}
 	for _, a := range apps {
-		if !r.platform[a.GetUID()] { // what that says of others counts for nothing
+		if !d.platform[a.GetUID()] { // what that says of others counts for nothing
 			continue
 		}
 		names := owned(a)
@@ -152,21 +152,21 @@ func (r *remover) roots(apps []unstructured.Unstructured) []unstructured.Unstruc
 
 // controllerRuns tells whether the controller of the deployment's Argo CD, which runs the
 // cascade, is there and ready, and gives it time to start if there is one, but only once.
-func (r *remover) controllerRuns(ctx context.Context) (bool, error) {
-	if r.noController {
+func (d *deployment) controllerRuns(ctx context.Context) (bool, error) {
+	if d.noController {
 		return false, nil
 	}
-	list, err := r.Client.Workloads(ctx, metav1.NamespaceAll, argo.Controller)
+	list, err := d.Client.Workloads(ctx, metav1.NamespaceAll, argo.Controller)
 	list = slices.DeleteFunc(list, func(o unstructured.Unstructured) bool {
-		return !r.ours(o) || r.Argo != "" && o.GetNamespace() != r.Argo
+		return !d.ours(o) || d.Argo != "" && o.GetNamespace() != d.Argo
 	})
 	if err != nil || len(list) == 0 {
 		return false, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, controllerStart)
 	defer cancel()
-	err = r.Client.WaitFor(ctx, "Argo CD's controller", kube.Poll, func(ctx context.Context) (bool, string, error) {
-		pods, err := r.Client.Kubernetes.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: argo.Controller})
+	err = d.Client.WaitFor(ctx, "Argo CD's controller", kube.Poll, func(ctx context.Context) (bool, string, error) {
+		pods, err := d.Client.Kubernetes.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{LabelSelector: argo.Controller})
 		if err != nil {
 			return false, "", err
 		}
@@ -176,7 +176,7 @@ func (r *remover) controllerRuns(ctx context.Context) (bool, error) {
 		return ready, "its pod is not ready", nil
 	})
 	if fault.ClassOf(err) == fault.Timeout {
-		r.noController = true
+		d.noController = true
 		return false, nil
 	}
 	return err == nil, err
@@ -184,27 +184,27 @@ func (r *remover) controllerRuns(ctx context.Context) (bool, error) {
 
 // sets removes the deployment's ApplicationSets, and then the Applications that these have made, one set
 // after the other as the release says, those of sets that it does not name last.
-func (r *remover) sets(ctx context.Context) error {
-	if err := r.orphan(ctx); err != nil || len(r.record.Orphans) == 0 {
+func (d *deployment) sets(ctx context.Context) error {
+	if err := d.orphan(ctx); err != nil || len(d.record.Orphans) == 0 {
 		return err
 	}
-	apps, err := r.mine(ctx, argo.Applications())
+	apps, err := d.mine(ctx, argo.Applications())
 	if err != nil {
 		return err
 	}
 	of := map[string][]unstructured.Unstructured{}
 	for _, a := range apps {
-		if set := r.record.Orphans[nameOf(a)]; set != "" {
+		if set := d.record.Orphans[nameOf(a)]; set != "" {
 			of[set] = append(of[set], a)
 		}
 	}
 	if len(of) == 0 {
 		return nil
 	}
-	for _, s := range r.Rules.Applications {
+	for _, s := range d.Rules.Applications {
 		group := of[s.Set]
 		delete(of, s.Set)
-		if err := r.inTurn(ctx, "the Applications of "+s.Set, s.Limit(r.Rules), group, apps); err != nil {
+		if err := d.inTurn(ctx, "the Applications of "+s.Set, s.Limit(d.Rules), group, apps); err != nil {
 			return err
 		}
 	}
@@ -212,37 +212,37 @@ func (r *remover) sets(ctx context.Context) error {
 	for _, set := range slices.Sorted(maps.Keys(of)) {
 		rest = append(rest, of[set]...)
 	}
-	return r.inTurn(ctx, "the Applications of ApplicationSets", max(cascadeLimit, r.Limit()), rest, apps)
+	return d.inTurn(ctx, "the Applications of ApplicationSets", max(cascadeLimit, d.Limit()), rest, apps)
 }
 
 // orphan notes what the platform's ApplicationSets have made, and deletes the sets alone.
-func (r *remover) orphan(ctx context.Context) error {
-	sets, err := r.mine(ctx, argo.ApplicationSets())
+func (d *deployment) orphan(ctx context.Context) error {
+	sets, err := d.mine(ctx, argo.ApplicationSets())
 	if err != nil || len(sets) == 0 {
 		return err
 	}
-	apps, err := r.Client.List(ctx, argo.Applications(), metav1.NamespaceAll, "")
+	apps, err := d.Client.List(ctx, argo.Applications(), metav1.NamespaceAll, "")
 	if err != nil {
 		return err
 	}
 	for _, s := range sets {
 		for _, a := range apps {
-			if r.platform[s.GetUID()] && r.origin().made(s, a) {
-				r.record.Orphans[nameOf(a)] = s.GetName()
+			if d.platform[s.GetUID()] && d.origin().made(s, a) {
+				d.record.Orphans[nameOf(a)] = s.GetName()
 			}
 		}
 	}
-	if len(r.record.Orphans) > 0 && r.recorded {
-		if err := r.record.Write(ctx, r.Client, r.Deployment); err != nil {
+	if len(d.record.Orphans) > 0 && d.recorded {
+		if err := d.record.Write(ctx, d.Client, d.Deployment); err != nil {
 			return err
 		}
 	}
 	for i := range sets {
-		if err := r.Client.DeleteObject(ctx, &sets[i], metav1.DeletePropagationOrphan); err != nil {
+		if err := d.Client.DeleteObject(ctx, &sets[i], metav1.DeletePropagationOrphan); err != nil {
 			return err
 		}
 	}
-	r.env.Progress("removed %d ApplicationSets, and nothing that they have made", len(sets))
+	d.Progress("removed %d ApplicationSets, and nothing that they have made", len(sets))
 	// One that an Application has brought may be made again until that goes.
-	return r.Gone(ctx, "the ApplicationSets", r.Same(sets))
+	return d.Gone(ctx, "the ApplicationSets", d.Same(sets))
 }

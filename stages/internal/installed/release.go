@@ -1,5 +1,3 @@
-// Package installed keeps in a cluster which release of the platform it has, and decides
-// which ones may be installed over it.
 package installed
 
 import (
@@ -16,19 +14,10 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
-// The codes of this package's faults.
-const (
-	// CodeNotOver: a release cannot be installed over the installed release, or only by an
-	// upgrade, because it changes data.
-	CodeNotOver fault.Code = "UPG-001"
-	// CodeUnfinished: the last upgrade, or the last rollback, has not come to its end.
-	CodeUnfinished fault.Code = "UPG-002"
-)
-
 // The note in kube.SystemNamespace, and its key.
 const (
-	name = "slipway-release"
-	key  = "release.json"
+	releaseNote = "slipway-release"
+	releaseKey  = "release.json"
 )
 
 // Record says which release of which platform a cluster has; the zero value: none.
@@ -59,7 +48,7 @@ type Migration struct {
 
 // Read returns the record of a cluster.
 func Read(ctx context.Context, c *kube.Client) (rec Record, err error) {
-	_, err = c.Note(ctx, "", name, key, &rec)
+	_, err = c.Note(ctx, "", releaseNote, releaseKey, &rec)
 	return rec, err
 }
 
@@ -115,7 +104,7 @@ func (rec Record) Has(migration string) bool {
 
 // Keep writes the record to the cluster.
 func (rec Record) Keep(ctx context.Context, c *kube.Client, deployment string) error {
-	return c.KeepNote(ctx, deployment, name, key, rec)
+	return c.KeepNote(ctx, deployment, releaseNote, releaseKey, rec)
 }
 
 // How says what a run does with a release.

@@ -1,4 +1,4 @@
-package infrastructure
+package installed
 
 import (
 	"context"
@@ -9,16 +9,15 @@ import (
 
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
-	"github.com/slipway-sh/slipway/stages/internal/removal"
 )
 
 // TestANamespaceThatOthersMakeAgainIsTheirs, with the claims and volumes in it.
 func TestANamespaceThatOthersMakeAgainIsTheirs(t *testing.T) {
 	for _, claims := range []string{"delete", "keep"} {
-		api, env := shared(t)
+		api, client := shared(t)
 		api.Set(t, "/api/v1/namespaces/shop", "metadata: {uid: ours}")
 		api.Set(t, "/api/v1/namespaces/slipway-system", "metadata: {uid: ours}")
-		r := found(t, env)
+		r := found(t, client)
 		if claims == "keep" {
 			r.kept = []string{"shop"}
 		}
@@ -56,18 +55,18 @@ func TestACopyOfWhatIsOursStays(t *testing.T) {
 		"/api/v1/namespaces/team/configmaps/of-argocd":                 "metadata: {name: of-argocd, namespace: team, annotations: {argocd.argoproj.io/tracking-id: 'web:/ConfigMap:shop/of-argocd'}, " + copied(used) + "}",
 		"/apis/discovery.k8s.io/v1/namespaces/team/endpointslices/web": "metadata: {name: web, namespace: team, ownerReferences: [{kind: Service, name: web, uid: w}], " + copied(used) + "}",
 	}
-	api, env := shared(t)
+	api, client := shared(t)
 	before := map[string]map[string]any{}
 	for path, text := range copies {
 		api.Set(t, path, text)
 		before[path] = api.Get(path)
 	}
 	api.Set(t, "/api/v1/namespaces/team/configmaps/ours", "metadata: {name: ours, namespace: team, annotations: {argocd.argoproj.io/tracking-id: 'web:/ConfigMap:team/ours'}, "+copied(used)+"}")
-	left, err := platformInventory(t.Context(), env, contract.InventoryInput{})
+	left, err := remover(client).Inventory(t.Context(), false)
 	require.NoError(t, err)
-	require.Subset(t, left.Objects, []string{"Namespace shop", "Namespace slipway-system", "PersistentVolumeClaim shop/rows"})
+	require.Subset(t, left.Names, []string{"Namespace shop", "Namespace slipway-system", "PersistentVolumeClaim shop/rows"})
 
-	out, err := removed(t.Context(), env, contract.RemoveInput{})
+	out, err := removed(t.Context(), client, contract.RemoveInput{})
 	require.NoError(t, err)
 	const why = " (a copy: Slipway has not written to it)"
 	require.ElementsMatch(t, []string{
@@ -79,41 +78,39 @@ func TestACopyOfWhatIsOursStays(t *testing.T) {
 	}
 	require.Nil(t, api.Get("/api/v1/namespaces/team/configmaps/ours"), "Argo CD made it there")
 	untouched(t, api)
-	empty(t, env)
+	empty(t, client)
 }
 
 // TestAVolumeIsWhoseItsClaimIs, also with a label that says otherwise.
 func TestAVolumeIsWhoseItsClaimIs(t *testing.T) {
-	api, env := shared(t)
+	api, client := shared(t)
 	api.Set(t, "/api/v1/namespaces/team/persistentvolumeclaims/theirs", "metadata: {name: theirs, namespace: team, uid: t-1}")
 	api.Set(t, "/api/v1/persistentvolumes/reused", volume("reused", "team", "theirs", "t-1", "2026-01-03T00:00:00Z"))
 	api.Set(t, "/api/v1/persistentvolumes/reused", "metadata: {"+used+"}")
-	out, err := removed(t.Context(), env, contract.RemoveInput{})
+	out, err := removed(t.Context(), client, contract.RemoveInput{})
 	require.NoError(t, err)
 	require.NotContains(t, out.Volumes, "reused")
 	require.NotNil(t, api.Get("/api/v1/persistentvolumes/reused"))
-	empty(t, env)
+	empty(t, client)
 }
 
 // TestWhatStaysOutlastsWhatMadeIt: the cascade of Argo CD, a component's removal and the
 // garbage collector would take it.
 func TestWhatStaysOutlastsWhatMadeIt(t *testing.T) {
 	const rows, password = "/api/v1/namespaces/shop/persistentvolumeclaims/rows", "/api/v1/namespaces/shop/secrets/password"
-	api, env := shared(t)
+	api, client := shared(t)
 	api.Set(t, rows, "metadata: {ownerReferences: [{kind: Cluster, name: rows, uid: c}], annotations: {argocd.argoproj.io/sync-options: 'Prune=false'}}")
-	c, err := kube.Connect(env.Kubeconfig, nil)
-	require.NoError(t, err)
 	api.Set(t, password, "metadata: {managedFields: null}")
 	objs, err := kube.Decode([]byte("{apiVersion: v1, kind: Secret, metadata: {name: password, namespace: shop, labels: {" + kube.DeploymentLabel + ": demo}}}\n---\n" +
 		"{apiVersion: v1, kind: ConfigMap, metadata: {name: web, namespace: shop, labels: {" + kube.DeploymentLabel + ": demo}}}"))
 	require.NoError(t, err)
-	_, _, err = c.ApplySet(t.Context(), kube.Set{Name: "web-objects", Deployment: "demo"}, objs, kube.ApplyOptions{})
+	_, _, err = client.ApplySet(t.Context(), kube.Set{Name: "web-objects", Deployment: "demo"}, objs, kube.ApplyOptions{})
 	require.NoError(t, err)
-	record(t, env, func(rec *removal.Record) {
+	record(t, client, func(rec *Removal) {
 		rec.Remove.Claims = "keep"
-		rec.Components = []removal.Component{{Name: "web"}}
+		rec.Components = []Component{{Name: "web"}}
 	})
-	r := found(t, env)
+	r := found(t, client)
 	require.NotNil(t, api.Get(rows)["metadata"].(map[string]any)["ownerReferences"], "they go")
 	r.Rules.Claims = "keep"
 	require.NoError(t, r.findNamespaces(t.Context()))
@@ -126,7 +123,7 @@ func TestWhatStaysOutlastsWhatMadeIt(t *testing.T) {
 	require.NoError(t, r.mark(t.Context()), "again it changes nothing")
 	require.Equal(t, "Prune=false,Delete=false", api.Get(rows)["metadata"].(map[string]any)["annotations"].(map[string]any)["argocd.argoproj.io/sync-options"])
 
-	out, err := removed(t.Context(), env, contract.RemoveInput{})
+	out, err := removed(t.Context(), client, contract.RemoveInput{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"web"}, out.Components)
 	require.NotContains(t, api.Writes(), "DELETE "+password)
@@ -134,5 +131,5 @@ func TestWhatStaysOutlastsWhatMadeIt(t *testing.T) {
 	require.Nil(t, api.Get("/api/v1/namespaces/shop/configmaps/web"))
 	require.Nil(t, api.Get("/api/v1/namespaces/kube-system/persistentvolumeclaims/data-cached-0")["metadata"].(map[string]any)["annotations"], "it is not ours")
 	untouched(t, api)
-	empty(t, env)
+	empty(t, client)
 }

@@ -1,4 +1,4 @@
-package removal
+package installed
 
 import (
 	"cmp"
@@ -18,8 +18,8 @@ const (
 	recordKey  = "removal.json"
 )
 
-// Record is how a deployment is removed.
-type Record struct {
+// Removal is how a deployment is removed.
+type Removal struct {
 	Remove     platform.Remove `json:"remove"`
 	Components []Component     `json:"components"` // in the order of their removal
 	// Argo is the namespace of Argo CD, in which whoever may write may do anything; empty: the
@@ -36,10 +36,10 @@ type Component struct {
 	Apps bool   `json:"apps,omitempty"` // all Applications are removed in its place
 }
 
-// RecordOf is the record of a release. Applications go before what Argo CD has adopted: it
+// RemovalOf is the record of a release. Applications go before what Argo CD has adopted: it
 // would make again what is missing.
-func RecordOf(r *platform.Release) Record {
-	out := Record{Remove: r.Removal()}
+func RemovalOf(r *platform.Release) Removal {
+	out := Removal{Remove: r.Removal()}
 	if engine := r.Engine(); engine != nil {
 		out.Argo = engine.Namespace
 	}
@@ -57,7 +57,7 @@ func RecordOf(r *platform.Release) Record {
 
 // Following is rec after an earlier one: a component that only that one has goes first,
 // since nothing comes after it any more.
-func (rec Record) Following(earlier Record) Record {
+func (rec Removal) Following(earlier Removal) Removal {
 	dropped := slices.DeleteFunc(slices.Clone(earlier.Components), func(c Component) bool { return slices.ContainsFunc(rec.Components, c.same) })
 	rec.Components = append(dropped, rec.Components...)
 	rec.Argo, rec.Orphans = cmp.Or(rec.Argo, earlier.Argo), earlier.Orphans
@@ -69,9 +69,9 @@ func (c Component) same(o Component) bool {
 	return c.Apps && o.Apps || c.Apps == o.Apps && c.Name == o.Name
 }
 
-// Read returns the record of a deployment in a cluster. Without it, found is false and the record is
+// ReadRemoval returns the record of a deployment in a cluster. Without it, found is false and the record is
 // a release's without components.
-func Read(ctx context.Context, c *kube.Client, deployment string) (rec Record, found bool, err error) {
+func ReadRemoval(ctx context.Context, c *kube.Client, deployment string) (rec Removal, found bool, err error) {
 	if found, err = c.Note(ctx, deployment, recordName, recordKey, &rec); !found {
 		rec.Remove.SetDefaults()
 	}
@@ -79,7 +79,7 @@ func Read(ctx context.Context, c *kube.Client, deployment string) (rec Record, f
 }
 
 // Write keeps the record in the cluster.
-func (rec Record) Write(ctx context.Context, c *kube.Client, deployment string) error {
+func (rec Removal) Write(ctx context.Context, c *kube.Client, deployment string) error {
 	return c.KeepNote(ctx, deployment, recordName, recordKey, rec)
 }
 

@@ -1,4 +1,4 @@
-package infrastructure
+package installed
 
 import (
 	"strings"
@@ -10,11 +10,11 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/argo"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
-	"github.com/slipway-sh/slipway/stages/internal/removal"
 )
 
 const (
 	teamArgo = "/apis/argoproj.io/v1alpha1/namespaces/team/"
+	classes  = "/apis/scheduling.k8s.io/v1/priorityclasss/" // as kubetest has the plural
 
 	// naming is a status in which a tenant's Application names what is not the tenant's.
 	naming = "status: {resources: [{group: rbac.authorization.k8s.io, kind: ClusterRole, name: theirs}, {group: argoproj.io, kind: Application, namespace: team, name: theirs}, " +
@@ -24,7 +24,7 @@ const (
 // TestATenantAddsNothingToWhatIsRemoved, whatever its Applications say of themselves: whoever may
 // write to one can give it any label, mark, field manager, owner and status.
 func TestATenantAddsNothingToWhatIsRemoved(t *testing.T) {
-	api, env := withSets(t, "a")
+	api, client := withSets(t, "a")
 	cascade(t, api, "a")
 	api.Set(t, "/api/v1/namespaces/slipway-system", "metadata: {creationTimestamp: '2026-01-02T00:00:00Z'}")
 	gizmo := strings.Replace(definition("gizmo"), byUs, byArgo+", creationTimestamp: '2026-01-03T00:00:00Z'", 1)
@@ -46,16 +46,16 @@ func TestATenantAddsNothingToWhatIsRemoved(t *testing.T) {
 	api.Set(t, argoAPI+"applications/a-a", "status: {resources: [{group: rbac.authorization.k8s.io, kind: ClusterRole, name: of-a}, "+
 		"{group: argoproj.io, kind: Application, namespace: team, name: undeclared, requiresPruning: true}]}")
 
-	left, err := platformInventory(t.Context(), env, contract.InventoryInput{})
+	left, err := remover(client).Inventory(t.Context(), false)
 	require.NoError(t, err)
-	require.Contains(t, left.Objects, "Application shop/a-a")
-	require.Contains(t, left.Objects, "ClusterRole of-a", "a plan names what goes with an Application")
-	require.Contains(t, left.Objects, "Application team/undeclared", "Argo CD removes what bears its mark, and nothing is removed that a plan does not name")
+	require.Contains(t, left.Names, "Application shop/a-a")
+	require.Contains(t, left.Names, "ClusterRole of-a", "a plan names what goes with an Application")
+	require.Contains(t, left.Names, "Application team/undeclared", "Argo CD removes what bears its mark, and nothing is removed that a plan does not name")
 	for _, o := range []string{"ClusterRole theirs", "CustomResourceDefinition gizmos.example.com", "Application team/labelled", "ApplicationSet team/set"} {
-		require.NotContains(t, left.Objects, o)
+		require.NotContains(t, left.Names, o)
 	}
 
-	out, err := removed(t.Context(), env, contract.RemoveInput{})
+	out, err := removed(t.Context(), client, contract.RemoveInput{})
 	require.NoError(t, err)
 	require.Equal(t, []string{"shop/a-a"}, out.Applications)
 	for path := range mine {
@@ -67,13 +67,13 @@ func TestATenantAddsNothingToWhatIsRemoved(t *testing.T) {
 	require.Contains(t, out.Kept, "Application team/labelled (with the deployment's label, though Slipway did not make it)")
 	require.Contains(t, out.Kept, "ApplicationSet team/set (with the deployment's label, though Slipway did not make it)")
 	untouched(t, api)
-	empty(t, env)
+	empty(t, client)
 }
 
 // TestWhatAPushOnlyNamesStays: Argo CD's project keeps an Application of the tree from bringing a
 // ClusterRole and a definition, which another Argo CD in the cluster has brought without a mark.
 func TestWhatAPushOnlyNamesStays(t *testing.T) {
-	api, env := withSets(t, "a")
+	api, client := withSets(t, "a")
 	cascade(t, api, "a")
 	api.Set(t, "/api/v1/namespaces/slipway-system", "metadata: {creationTimestamp: '2026-01-02T00:00:00Z'}")
 	api.Set(t, crds+"gizmos.example.com", strings.Replace(definition("gizmo"), byUs, byArgo+", creationTimestamp: '2026-01-03T00:00:00Z'", 1))
@@ -81,11 +81,11 @@ func TestWhatAPushOnlyNamesStays(t *testing.T) {
 	api.Set(t, argoAPI+"applications/a-a", "status: {resources: [{group: rbac.authorization.k8s.io, kind: ClusterRole, name: of-another, status: Unknown, health: {status: Missing}}, "+
 		"{group: apiextensions.k8s.io, kind: CustomResourceDefinition, name: gizmos.example.com, status: Unknown, health: {status: Missing}}]}")
 
-	left, err := platformInventory(t.Context(), env, contract.InventoryInput{})
+	left, err := remover(client).Inventory(t.Context(), false)
 	require.NoError(t, err)
-	require.NotContains(t, left.Objects, "ClusterRole of-another")
-	require.NotContains(t, left.Objects, "CustomResourceDefinition gizmos.example.com")
-	_, err = removed(t.Context(), env, contract.RemoveInput{})
+	require.NotContains(t, left.Names, "ClusterRole of-another")
+	require.NotContains(t, left.Names, "CustomResourceDefinition gizmos.example.com")
+	_, err = removed(t.Context(), client, contract.RemoveInput{})
 	require.NoError(t, err)
 	for _, path := range []string{crds + "gizmos.example.com", rolesAPI + "of-another"} {
 		require.NotNil(t, api.Get(path), path)
@@ -97,7 +97,7 @@ func TestWhatAPushOnlyNamesStays(t *testing.T) {
 // TestWhatAPushedApplicationSaysOfItselfCountsForNothing beyond its project: Argo CD leaves one
 // alone that says so, and its status is what the push has written.
 func TestWhatAPushedApplicationSaysOfItselfCountsForNothing(t *testing.T) {
-	api, env := withSets(t)
+	api, client := withSets(t)
 	api.Set(t, "/api/v1/namespaces/slipway-system", "metadata: {creationTimestamp: '2026-01-02T00:00:00Z'}")
 	api.Set(t, argoAPI+"appprojects/apps", "{metadata: {name: apps, namespace: shop}, spec: {destinations: [{namespace: shop}, {namespace: web-*}], clusterResourceWhitelist: [{group: scheduling.k8s.io, kind: PriorityClass}]}}")
 	api.Define("scheduling.k8s.io/v1", "PriorityClass", false)
@@ -121,7 +121,7 @@ func TestWhatAPushedApplicationSaysOfItselfCountsForNothing(t *testing.T) {
 	}
 	api.Set(t, classes+"data", "{metadata: {name: data, "+tracked("pushed", "scheduling.k8s.io/PriorityClass:/data")+"}, value: 1}")
 	for range 2 { // the second time the project is gone, as after a removal that was interrupted
-		r := found(t, env)
+		r := found(t, client)
 		require.NoError(t, r.findApplications(t.Context()))
 		require.Equal(t, map[types.UID]bool{"pushed": true}, r.platform)
 		api.Delete(argoAPI + "appprojects/apps")
@@ -132,9 +132,9 @@ func TestWhatAPushedApplicationSaysOfItselfCountsForNothing(t *testing.T) {
 		}
 	}
 	require.Equal(t, map[string]any{kube.DeploymentLabel: "demo"}, api.Get(classes + "data")["metadata"].(map[string]any)["labels"])
-	left, err := platformInventory(t.Context(), env, contract.InventoryInput{})
+	left, err := remover(client).Inventory(t.Context(), false)
 	require.NoError(t, err)
-	require.Contains(t, left.Objects, "Application shop/pushed")
+	require.Contains(t, left.Names, "Application shop/pushed")
 	for path := range theirs {
 		require.Equal(t, before[path], api.Get(path), path)
 	}
@@ -143,23 +143,22 @@ func TestWhatAPushedApplicationSaysOfItselfCountsForNothing(t *testing.T) {
 // TestAnApplicationInATenantsNamespace that the deployment wrote down takes along what Argo CD
 // has marked as brought by it, and nothing else that a tenant has it name.
 func TestAnApplicationInATenantsNamespace(t *testing.T) {
-	api, env := withSets(t)
-	record(t, env, func(rec *removal.Record) {
-		rec.Components = append(rec.Components, removal.Component{Name: "pages"})
+	api, client := withSets(t)
+	record(t, client, func(rec *Removal) {
+		rec.Components = append(rec.Components, Component{Name: "pages"})
 	})
-	c, err := kube.Connect(env.Kubeconfig, nil)
-	require.NoError(t, err)
 	pages := kube.Member{Namespace: "team", Name: "pages"}
 	pages.Kind.Group, pages.Kind.Version, pages.Kind.Kind = "argoproj.io", "v1alpha1", "Application"
-	require.NoError(t, c.KeepMembers(t.Context(), "demo", kube.ObjectsOf("pages"), []kube.Member{pages}))
+	require.NoError(t, client.KeepMembers(t.Context(), "demo", kube.ObjectsOf("pages"), []kube.Member{pages}))
 	api.Set(t, teamArgo+"applications/pages", "{metadata: {name: pages, namespace: team, uid: pages, "+used+"}, "+strings.Replace(naming, "[", "[{group: rbac.authorization.k8s.io, kind: ClusterRole, name: of-pages}, ", 1)+"}")
 	api.Set(t, rolesAPI+"of-pages", "metadata: {name: of-pages, "+tracked("team_pages", "rbac.authorization.k8s.io/ClusterRole:/of-pages")+"}")
 	api.Set(t, rolesAPI+"of-another", "metadata: {name: of-another, "+tracked("pages", "rbac.authorization.k8s.io/ClusterRole:/of-another")+"}")
-	r := found(t, env)
-	r.listed, err = removal.Listed(t.Context(), c, []removal.Component{{Name: "pages"}})
+	r := found(t, client)
+	listed, err := Listed(t.Context(), client, []Component{{Name: "pages"}})
 	require.NoError(t, err)
+	r.listed = listed
 	require.NoError(t, r.findApplications(t.Context()))
-	live, err := c.Live(t.Context(), pages)
+	live, err := client.Live(t.Context(), pages)
 	require.NoError(t, err)
 	require.NoError(t, r.markOwned(t.Context(), *live))
 	require.Contains(t, api.Get(rolesAPI + "of-pages")["metadata"], "labels")
@@ -170,7 +169,7 @@ func TestAnApplicationInATenantsNamespace(t *testing.T) {
 // TestConfigMapsWithTheNamesOfNotesCountForNothing: a tenant that may write these, and no Secrets
 // beside them, does not decide what is removed.
 func TestConfigMapsWithTheNamesOfNotesCountForNothing(t *testing.T) {
-	api, env := withSets(t, "a")
+	api, client := withSets(t, "a")
 	for name, data := range map[string]string{
 		"slipway-removal": `{removal.json: '{"remove":{"crds":"delete"},"argo":"team"}'}`,
 		"cache-objects":   `{inventory: '{"entries":[{"id":"team_theirs_argoproj.io_Application","v":"v1alpha1"}]}'}`,
@@ -178,7 +177,7 @@ func TestConfigMapsWithTheNamesOfNotesCountForNothing(t *testing.T) {
 	} {
 		api.Set(t, "/api/v1/namespaces/slipway-system/configmaps/"+name, "{metadata: {name: "+name+", namespace: slipway-system, "+byUs+"}, data: "+data+"}")
 	}
-	_, err := platformRemove(t.Context(), env, contract.RemoveInput{})
+	_, err := remover(client).Platform(t.Context(), false)
 	require.NoError(t, err)
 	untouched(t, api)
 }
@@ -190,9 +189,9 @@ func TestALabelOfANodeThatSomebodyChangedStays(t *testing.T) {
 		"labels: {storage: slow}": {"storage": "slow", "zone": "a"},
 		"uid: one-2":              {"storage": "fast", "zone": "a"},
 	} {
-		api, env := shared(t)
+		api, client := shared(t)
 		api.Set(t, at, "metadata: {"+change+"}")
-		out, err := removed(t.Context(), env, contract.RemoveInput{})
+		out, err := removed(t.Context(), client, contract.RemoveInput{})
 		require.NoError(t, err)
 		require.Empty(t, out.Nodes)
 		require.Equal(t, want, api.Get(at)["metadata"].(map[string]any)["labels"])
@@ -202,11 +201,11 @@ func TestALabelOfANodeThatSomebodyChangedStays(t *testing.T) {
 // TestAVolumeOfATenantsClaimStays though the claim says that it is the deployment's: a tenant may
 // write to its claims, and not to volumes that outlast them.
 func TestAVolumeOfATenantsClaimStays(t *testing.T) {
-	api, env := shared(t)
+	api, client := shared(t)
 	api.Set(t, "/api/v1/namespaces/team/persistentvolumeclaims/rows", "metadata: {name: rows, namespace: team, uid: team-rows, "+used+"}")
 	const at = "/api/v1/persistentvolumes/team"
 	api.Set(t, at, volume("team", "team", "rows", "team-rows", "2026-01-03T00:00:00Z"))
-	_, err := removed(t.Context(), env, contract.RemoveInput{})
+	_, err := removed(t.Context(), client, contract.RemoveInput{})
 	require.NoError(t, err)
 	require.NotNil(t, api.Get(at))
 	untouched(t, api)

@@ -1,4 +1,4 @@
-package removal_test
+package installed_test
 
 import (
 	"context"
@@ -15,16 +15,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/config/platform"
-	"github.com/slipway-sh/slipway/stages/internal/helm"
+	"github.com/slipway-sh/slipway/stages/internal/installed"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
 	"github.com/slipway-sh/slipway/stages/internal/plan"
-	"github.com/slipway-sh/slipway/stages/internal/removal"
 )
 
 const label = "labels: {" + kube.DeploymentLabel + ": demo}"
 
-func on(t *testing.T) (*kubetest.API, *removal.Remover) {
+func on(t *testing.T) (*kubetest.API, *installed.Remover) {
 	t.Helper()
 	api := kubetest.Serve(t)
 	file := filepath.Join(t.TempDir(), "kubeconfig")
@@ -32,13 +31,13 @@ func on(t *testing.T) (*kubetest.API, *removal.Remover) {
 	require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
 	c, err := kube.Connect(file, nil)
 	require.NoError(t, err)
-	r := &removal.Remover{Client: c, Deployment: "demo", Log: slog.New(slog.DiscardHandler), Progress: func(string, ...any) {}}
+	r := &installed.Remover{Client: c, Deployment: "demo", Log: slog.New(slog.DiscardHandler), Progress: func(string, ...any) {}}
 	r.Rules.SetDefaults()
 	return api, r
 }
 
 // apply makes the objects of a component, ConfigMaps of those names.
-func apply(t *testing.T, r *removal.Remover, component string, names ...string) {
+func apply(t *testing.T, r *installed.Remover, component string, names ...string) {
 	t.Helper()
 	text := "{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: " + component + ", namespace: shop, " + label + "}}\n"
 	for _, name := range names {
@@ -79,7 +78,7 @@ func TestComponentsThatAreNotInstalledAnyMore(t *testing.T) {
 		api.Set(t, "/apis/argoproj.io/v1alpha1/namespaces/"+at+"/applications/keeps", "{metadata: {name: keeps, namespace: "+at+"}, "+naming)
 	}
 	api.Set(t, "/apis/batch/v1/namespaces/shop/jobs/index", "metadata: {name: index, namespace: shop, "+label+"}")
-	all := []removal.Component{{Name: "never"}, {Name: "search"}, {Name: "web"}, {Apps: true, Name: "app"}}
+	all := []installed.Component{{Name: "never"}, {Name: "search"}, {Name: "web"}, {Apps: true, Name: "app"}}
 
 	own := r.Client
 	p := verified(t, r)
@@ -127,7 +126,7 @@ func TestClaimsThatOutlastTheirStatefulSetAreFound(t *testing.T) {
 	for _, name := range []string{"data-cache-0", "data-cached-0"} {
 		api.Set(t, claims+name, "metadata: {name: "+name+", namespace: kube-system}")
 	}
-	_, err = r.Component(t.Context(), removal.Component{Name: "cache"}, nil)
+	_, err = r.Component(t.Context(), installed.Component{Name: "cache"}, nil)
 	require.NoError(t, err)
 	require.Nil(t, api.Get("/apis/apps/v1/namespaces/kube-system/statefulsets/cache"))
 	require.Equal(t, map[string]any{kube.DeploymentLabel: "demo"}, api.Get(claims + "data-cache-0")["metadata"].(map[string]any)["labels"])
@@ -149,19 +148,25 @@ func TestAChartGoesWithItsHooks(t *testing.T) {
 	hook := func(kind, name, event string) string {
 		return "---\n{apiVersion: " + kind + ", metadata: {name: " + name + ", namespace: shop, " + label + ", annotations: {helm.sh/hook: " + event + "}}}\n"
 	}
-	packed, err := helm.Pack(hook("v1, kind: ConfigMap", "hook", "pre-install") + hook("batch/v1, kind: Job", "before", "pre-delete") + hook("batch/v1, kind: Job", "after", "post-delete"))
+	packed, err := installed.Pack(hook("v1, kind: ConfigMap", "hook", "pre-install") + hook("batch/v1, kind: Job", "before", "pre-delete") + hook("batch/v1, kind: Job", "after", "post-delete"))
 	require.NoError(t, err)
 	require.NoError(t, r.Client.KeepNotes(t.Context(), "demo", kube.ChartOf("queue"), map[string]string{"hooks": packed}))
+	listed, err := r.Client.Members(t.Context(), kube.ObjectsOf("queue"))
+	require.NoError(t, err)
+	for _, name := range []string{"before", "after"} {
+		listed = append(listed, kube.Member{Kind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, Namespace: "shop", Name: name})
+	}
+	require.NoError(t, r.Client.KeepMembers(t.Context(), "demo", kube.ObjectsOf("queue"), listed))
 
 	own := r.Client
 	p := verified(t, r)
-	_, err = r.Component(t.Context(), removal.Component{Name: "queue"}, nil)
+	_, err = r.Component(t.Context(), installed.Component{Name: "queue"}, nil)
 	require.NoError(t, err)
 	require.ErrorIs(t, p.Err(), plan.ErrChange)
 	r.Client = own
-	deleted, err := r.Component(t.Context(), removal.Component{Name: "queue"}, nil)
+	deleted, err := r.Component(t.Context(), installed.Component{Name: "queue"}, nil)
 	require.NoError(t, err)
-	require.ElementsMatch(t, []string{"ConfigMap shop/ours", "ConfigMap shop/hook"}, deleted)
+	require.ElementsMatch(t, []string{"ConfigMap shop/ours", "ConfigMap shop/hook", "Job shop/before", "Job shop/after"}, deleted)
 	for path, stays := range map[string]bool{
 		at + "configmaps/ours": false, at + "configmaps/hook": false, at + "configmaps/theirs": true, at + "persistentvolumeclaims/queue": true,
 		"/apis/batch/v1/namespaces/shop/jobs/before": false, "/apis/batch/v1/namespaces/shop/jobs/after": false,
@@ -181,10 +186,10 @@ func TestAChartGoesWithItsHooks(t *testing.T) {
 func TestAnotherDeploymentsHooksDoNotRun(t *testing.T) {
 	api, r := on(t)
 	apply(t, r, "queue", "ours")
-	packed, err := helm.Pack("{apiVersion: v1, kind: ConfigMap, metadata: {name: before, namespace: shop, labels: {" + kube.DeploymentLabel + ": other}, annotations: {helm.sh/hook: pre-delete}}}")
+	packed, err := installed.Pack("{apiVersion: v1, kind: ConfigMap, metadata: {name: before, namespace: shop, labels: {" + kube.DeploymentLabel + ": other}, annotations: {helm.sh/hook: pre-delete}}}")
 	require.NoError(t, err)
 	require.NoError(t, r.Client.KeepNotes(t.Context(), "other", kube.ChartOf("queue"), map[string]string{"hooks": packed}))
-	deleted, err := r.Component(t.Context(), removal.Component{Name: "queue"}, nil)
+	deleted, err := r.Component(t.Context(), installed.Component{Name: "queue"}, nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{"ConfigMap shop/ours"}, deleted)
 	require.NotContains(t, api.Writes(), "PATCH /api/v1/namespaces/shop/configmaps/before")
@@ -201,10 +206,10 @@ func TestARunThatEndsDuringAHook(t *testing.T) {
 			cancel()
 		}
 	}
-	packed, err := helm.Pack("{apiVersion: batch/v1, kind: Job, metadata: {name: before, namespace: shop, " + label + ", annotations: {helm.sh/hook: pre-delete}}}")
+	packed, err := installed.Pack("{apiVersion: batch/v1, kind: Job, metadata: {name: before, namespace: shop, " + label + ", annotations: {helm.sh/hook: pre-delete}}}")
 	require.NoError(t, err)
 	require.NoError(t, r.Client.KeepNotes(t.Context(), "demo", kube.ChartOf("queue"), map[string]string{"hooks": packed}))
-	_, err = r.Component(ctx, removal.Component{Name: "queue"}, nil)
+	_, err = r.Component(ctx, installed.Component{Name: "queue"}, nil)
 	require.ErrorIs(t, err, context.Canceled)
 	require.NotNil(t, api.Get("/api/v1/namespaces/shop/configmaps/ours"))
 	require.NotNil(t, api.Get("/api/v1/namespaces/slipway-system/secrets/queue-chart"))
@@ -212,7 +217,7 @@ func TestARunThatEndsDuringAHook(t *testing.T) {
 
 func TestTheRecordOfAReleaseFollowsTheEarlierOne(t *testing.T) {
 	_, r := on(t)
-	rec, found, err := removal.Read(t.Context(), r.Client, "demo")
+	rec, found, err := installed.ReadRemoval(t.Context(), r.Client, "demo")
 	require.NoError(t, err)
 	require.False(t, found)
 	require.Equal(t, platform.RemoveDelete, rec.Remove.Claims)
@@ -225,7 +230,7 @@ func TestTheRecordOfAReleaseFollowsTheEarlierOne(t *testing.T) {
 		require.NoError(t, err)
 		return release
 	}
-	first := removal.RecordOf(files(`
+	first := installed.RemovalOf(files(`
 components:
   - {name: web, kind: manifests, path: a.yaml, namespace: shop, after: [database]}
   - {name: database, kind: manifests, path: a.yaml, namespace: shop}
@@ -233,23 +238,23 @@ components:
 remove: {order: [search], claims: keep, finalizers: {then: report}}
 `))
 	require.NoError(t, first.Write(t.Context(), r.Client, "demo"))
-	rec, found, err = removal.Read(t.Context(), r.Client, "demo")
+	rec, found, err = installed.ReadRemoval(t.Context(), r.Client, "demo")
 	require.NoError(t, err)
 	require.True(t, found)
 	require.Equal(t, first, rec)
-	others, found, err := removal.Read(t.Context(), r.Client, "other")
+	others, found, err := installed.ReadRemoval(t.Context(), r.Client, "other")
 	require.NoError(t, err)
 	require.False(t, found, "it is not theirs")
 	require.Empty(t, others.Components)
-	require.Equal(t, []removal.Component{{Name: "search"}, {Name: "web"}, {Name: "database"}}, rec.Components)
+	require.Equal(t, []installed.Component{{Name: "search"}, {Name: "web"}, {Name: "database"}}, rec.Components)
 
-	second := removal.RecordOf(files("components: [{name: database, kind: manifests, path: a.yaml, namespace: shop}]")).Following(rec)
+	second := installed.RemovalOf(files("components: [{name: database, kind: manifests, path: a.yaml, namespace: shop}]")).Following(rec)
 	require.Equal(t, rec.Components, second.Components, "what only the earlier one has goes first")
 	require.Equal(t, platform.RemoveDelete, second.Remove.Claims)
 }
 
 // verified makes r plan instead of removing.
-func verified(t *testing.T, r *removal.Remover) *plan.Step {
+func verified(t *testing.T, r *installed.Remover) *plan.Step {
 	t.Helper()
 	p := plan.Verify("prune")
 	c, err := r.Client.Planned(p)

@@ -1,6 +1,4 @@
-// Package helm renders charts as Helm does, for the cluster that they are for, and runs their
-// hooks. It keeps no record of Helm's: what a chart has in a cluster is in the component's list.
-package helm
+package installed
 
 import (
 	"bytes"
@@ -10,14 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
-	"helm.sh/helm/v3/pkg/chart"
-	"helm.sh/helm/v3/pkg/chartutil"
-	"helm.sh/helm/v3/pkg/engine"
 	"helm.sh/helm/v3/pkg/release"
 	"helm.sh/helm/v3/pkg/releaseutil"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,49 +22,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/readiness"
-	"github.com/slipway-sh/slipway/stages/internal/render"
 )
-
-// Install is for what a chart is rendered: {{ .Release }}.
-type Install struct {
-	Name, Namespace string
-	Revision        int // 1: it is installed; more: upgraded
-}
-
-// Render renders a chart, which it changes, for a cluster, in which the chart may look things up.
-// The result has what its hooks make, too.
-func Render(ctx context.Context, c *kube.Client, ch *chart.Chart, values map[string]any, in Install) (string, error) {
-	var cluster render.ChartOptions
-	if err := cluster.ForCluster(ctx, c); err != nil {
-		return "", err
-	}
-	return bounded.Work(ctx, bounded.Usual(), func() (string, error) {
-		if want := ch.Metadata.KubeVersion; want != "" && !chartutil.IsCompatibleRange(want, cluster.Kubernetes.Version) {
-			return "", fmt.Errorf("the chart requires Kubernetes %s, and the cluster has %s", want, cluster.Kubernetes.Version)
-		}
-		if err := chartutil.ProcessDependenciesWithMerge(ch, values); err != nil {
-			return "", err
-		}
-		top, err := chartutil.ToRenderValues(ch, values, chartutil.ReleaseOptions{
-			Name: in.Name, Namespace: in.Namespace, Revision: in.Revision, IsInstall: in.Revision == 1, IsUpgrade: in.Revision > 1,
-		}, &chartutil.Capabilities{KubeVersion: *cluster.Kubernetes, APIVersions: cluster.APIs, HelmVersion: chartutil.DefaultCapabilities.HelmVersion})
-		if err != nil {
-			return "", err
-		}
-		files, err := engine.New(c.Config).Render(ch, top)
-		if err != nil {
-			return "", err
-		}
-		var out strings.Builder
-		for _, name := range slices.Sorted(maps.Keys(files)) {
-			if base := name[strings.LastIndex(name, "/")+1:]; base == "NOTES.txt" || strings.HasPrefix(base, "_") || strings.TrimSpace(files[name]) == "" {
-				continue
-			}
-			fmt.Fprintf(&out, "---\n# Source: %s\n%s\n", name, files[name])
-		}
-		return out.String(), nil
-	})
-}
 
 // Pack makes a small text of what a chart renders to.
 func Pack(text string) (string, error) {
@@ -152,10 +104,7 @@ func (h Hook) On(event release.HookEvent) bool { return slices.Contains(h.Events
 type Runner struct {
 	Client     *kube.Client
 	Deployment string
-	// Job waits until a Job of a hook has completed.
-	Job func(ctx context.Context, namespace, name string) error
-	// Limit is how long each hook may take; 0: as long as ctx.
-	Limit time.Duration
+	Limit      time.Duration // how long each hook may take; 0: as long as ctx
 }
 
 // Run runs the hooks of an event, one after the other, as Helm does: it makes the objects of each,
@@ -204,7 +153,7 @@ func (r Runner) make(ctx context.Context, h Hook) error {
 		var err error
 		switch o.GetKind() {
 		case "Job":
-			err = r.Job(ctx, o.GetNamespace(), o.GetName())
+			err = readiness.WaitJob(ctx, r.Client, o.GetNamespace(), o.GetName())
 		case "Pod":
 			err = readiness.WaitPodDone(ctx, r.Client, o.GetNamespace(), o.GetName())
 		}
@@ -247,18 +196,10 @@ func (r Runner) remove(ctx context.Context, h Hook) error {
 	ctx, cancel := r.limited(ctx)
 	defer cancel()
 	for _, o := range h.Objects {
-		m := kube.MemberOf(o)
-		asked, err := r.Client.DeleteOurs(ctx, m, r.Deployment, metav1.DeletePropagationBackground)
-		if err != nil {
-			return err
+		deleted, err := r.Client.DeleteOurs(ctx, kube.MemberOf(o), r.Deployment, metav1.DeletePropagationBackground)
+		if err == nil && deleted != nil {
+			err = r.Client.AwaitDeleted(ctx, deleted)
 		}
-		if !asked {
-			continue
-		}
-		err = r.Client.WaitFor(ctx, m.String()+" to be gone", kube.Poll, func(ctx context.Context) (bool, string, error) {
-			live, err := r.Client.Live(ctx, m)
-			return err == nil && live == nil, "it is still being deleted", err
-		})
 		if err != nil {
 			return err
 		}

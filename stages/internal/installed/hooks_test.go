@@ -1,9 +1,8 @@
-package helm_test
+package installed_test
 
 import (
-	"context"
-	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,9 +10,10 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/stages/internal/helm"
+	"github.com/slipway-sh/slipway/stages/internal/installed"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 )
 
 // hook is a ConfigMap, or a Job, that a hook makes.
@@ -27,7 +27,7 @@ const (
 )
 
 func TestWhatAChartRendersToIsRead(t *testing.T) {
-	parts, err := helm.Parse("---\n# Source: a.yaml\n" + hook(config, "late", "helm.sh/hook: 'pre-install, post-install', helm.sh/hook-weight: '2'") +
+	parts, err := installed.Parse("---\n# Source: a.yaml\n" + hook(config, "late", "helm.sh/hook: 'pre-install, post-install', helm.sh/hook-weight: '2'") +
 		hook(job, "b", "helm.sh/hook: pre-install") + "---\n{apiVersion: v1, kind: Pod, metadata: {generateName: try-, annotations: {helm.sh/hook: test}}}\n" + hook(job, "a", "helm.sh/hook: pre-install") +
 		"---\n{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: ConfigMap, metadata: {name: web}}]}\n---\n# nothing\n")
 	require.NoError(t, err)
@@ -41,17 +41,17 @@ func TestWhatAChartRendersToIsRead(t *testing.T) {
 	require.True(t, parts.Hooks[2].On(release.HookPostInstall))
 	require.False(t, parts.Hooks[0].On(release.HookPostInstall))
 
-	text, err := helm.Text(parts.Hooks)
+	text, err := installed.Text(parts.Hooks)
 	require.NoError(t, err)
-	packed, err := helm.Pack(text)
+	packed, err := installed.Pack(text)
 	require.NoError(t, err)
-	again, err := helm.Unpack(packed)
+	again, err := installed.Unpack(packed)
 	require.NoError(t, err)
 	require.Equal(t, text, again)
-	read, err := helm.Parse(again)
+	read, err := installed.Parse(again)
 	require.NoError(t, err)
 	require.Len(t, read.Hooks, 3)
-	_, err = helm.Unpack("nonsense")
+	_, err = installed.Unpack("nonsense")
 	require.Error(t, err)
 }
 
@@ -61,22 +61,22 @@ func TestTheHooksOfAnEvent(t *testing.T) {
 	api := kubetest.Serve(t)
 	c, err := kube.New(&rest.Config{Host: api.URL})
 	require.NoError(t, err)
-	parts, err := helm.Parse(hook(config, "settings", "helm.sh/hook: pre-install, helm.sh/hook-weight: '-1', helm.sh/hook-delete-policy: hook-succeeded") +
+	parts, err := installed.Parse(hook(config, "settings", "helm.sh/hook: pre-install, helm.sh/hook-weight: '-1', helm.sh/hook-delete-policy: hook-succeeded") +
 		hook(job, "first", "helm.sh/hook: pre-install") + hook(job, "second", "helm.sh/hook: pre-install, helm.sh/hook-delete-policy: hook-failed") +
 		hook(job, "other", "helm.sh/hook: post-install"))
 	require.NoError(t, err)
 	api.Set(t, jobs+"first", "{metadata: {name: first, namespace: shop, labels: {"+kube.DeploymentLabel+": demo}}, old: true}")
-	var waited []string
-	broken := errors.New("it failed")
-	r := helm.Runner{Client: c, Deployment: "demo", Job: func(_ context.Context, _, name string) error {
-		waited = append(waited, name)
-		if name == "second" {
-			return broken
+	api.Controller = func(path string, o map[string]any) {
+		end := "Complete"
+		if path == jobs+"second" {
+			end = "Failed"
 		}
-		return nil
-	}}
-	require.ErrorIs(t, r.Run(t.Context(), parts.Hooks, release.HookPreInstall), broken)
-	require.Equal(t, []string{"first", "second"}, waited)
+		if strings.HasPrefix(path, jobs) {
+			o["status"] = map[string]any{"conditions": []any{map[string]any{"type": end, "status": "True"}}}
+		}
+	}
+	r := installed.Runner{Client: c, Deployment: "demo"}
+	require.ErrorIs(t, r.Run(t.Context(), parts.Hooks, release.HookPreInstall), &fault.Fault{Code: readiness.CodeJob})
 	require.Nil(t, api.Get(configs+"settings"), "it has succeeded")
 	require.NotNil(t, api.Get(jobs+"first"))
 	require.NotContains(t, api.Get(jobs+"first"), "old", "the earlier one goes before")
@@ -85,10 +85,8 @@ func TestTheHooksOfAnEvent(t *testing.T) {
 	require.Less(t, slices.Index(api.Writes(), "PATCH "+configs+"settings"), slices.Index(api.Writes(), "PATCH "+jobs+"first"))
 
 	api.Set(t, jobs+"first", "metadata: {labels: {"+kube.DeploymentLabel+": another}}")
-	waited = nil
 	written := len(api.Writes())
 	require.ErrorIs(t, r.Run(t.Context(), parts.Hooks, release.HookPreInstall), &fault.Fault{Code: kube.CodeForeign})
-	require.Empty(t, waited)
 	for _, w := range api.Writes()[written:] {
 		require.NotContains(t, w, jobs+"first", "what is another deployment's is neither changed nor deleted")
 	}

@@ -1,4 +1,4 @@
-package infrastructure
+package installed
 
 import (
 	"context"
@@ -81,22 +81,37 @@ func owned(a unstructured.Unstructured) map[string]bool {
 	return out
 }
 
-func (r *remover) origin() origin {
-	return origin{deployment: r.Deployment, argo: r.Argo, listed: r.listed, orphans: r.record.Orphans, projects: r.projects}
+func (d *deployment) origin() origin {
+	return origin{deployment: d.Deployment, argo: d.Argo, listed: d.listed, orphans: d.record.Orphans, projects: d.projects}
 }
 
 // findApplications finds the platform's Applications and ApplicationSets. One that was found
 // stays the platform's, also when what has brought it is gone, or the project of that.
-func (r *remover) findApplications(ctx context.Context) error {
-	all, projects, err := applications(ctx, r.Client, r.Argo)
+func (d *deployment) findApplications(ctx context.Context) error {
+	all, projects, err := applications(ctx, d.Client, d.Argo)
 	if err != nil {
 		return err
 	}
-	r.projects.Add(projects)
-	for uid := range r.origin().platforms(all) {
-		r.platform[uid] = true
+	d.projects.Add(projects)
+	for uid := range d.origin().platforms(all) {
+		d.platform[uid] = true
 	}
 	return nil
+}
+
+// Applications are the Applications and ApplicationSets of a deployment that is removed by a record.
+func Applications(ctx context.Context, c *kube.Client, deployment string, rec Removal) ([]unstructured.Unstructured, error) {
+	all, found, err := applications(ctx, c, rec.Argo)
+	if err != nil {
+		return nil, err
+	}
+	p := origin{deployment: deployment, argo: rec.Argo, orphans: rec.Orphans, projects: argo.Projects{}}
+	p.projects.Add(found)
+	if p.listed, err = Listed(ctx, c, rec.Components); err != nil {
+		return nil, err
+	}
+	own := p.platforms(all)
+	return slices.DeleteFunc(all, func(a unstructured.Unstructured) bool { return !own[a.GetUID()] }), nil
 }
 
 // applications are all Applications and ApplicationSets of a cluster, and the AppProjects of the
@@ -114,16 +129,16 @@ func applications(ctx context.Context, c *kube.Client, engine string) (all, proj
 }
 
 // ofApplications hands on the objects that Argo CD has brought by the platform's Applications.
-func (r *remover) ofApplications(ctx context.Context, which func(argo.Resource) bool, each func(unstructured.Unstructured)) error {
-	apps, err := r.mine(ctx, argo.Applications())
+func (d *deployment) ofApplications(ctx context.Context, which func(argo.Resource) bool, each func(unstructured.Unstructured)) error {
+	apps, err := d.mine(ctx, argo.Applications())
 	if err != nil {
 		return err
 	}
 	for _, a := range apps {
-		if !r.platform[a.GetUID()] {
+		if !d.platform[a.GetUID()] {
 			continue
 		}
-		objs, err := r.broughtBy(ctx, a, which)
+		objs, err := d.broughtBy(ctx, a, which)
 		if err != nil {
 			return err
 		}
@@ -140,23 +155,23 @@ func isApplication(o *unstructured.Unstructured) bool {
 }
 
 // broughtBy are the objects that which wants and that Argo CD has brought by an Application.
-func (r *remover) broughtBy(ctx context.Context, a unstructured.Unstructured, which func(argo.Resource) bool) ([]unstructured.Unstructured, error) {
+func (d *deployment) broughtBy(ctx context.Context, a unstructured.Unstructured, which func(argo.Resource) bool) ([]unstructured.Unstructured, error) {
 	var out []unstructured.Unstructured
 	for _, o := range argo.Read(&a).Resources {
 		if !which(o) {
 			continue
 		}
 		m := kube.Member{Kind: schema.GroupVersionKind{Group: o.Group, Kind: o.Kind}, Namespace: o.Namespace, Name: o.Name}
-		live, err := r.Client.Live(ctx, m)
+		live, err := d.Client.Live(ctx, m)
 		if err != nil {
 			return nil, err
 		}
 		switch {
 		case live == nil:
-		case o.Health != argo.Missing && r.origin().brought(&a, live):
+		case o.Health != argo.Missing && d.origin().brought(&a, live):
 			out = append(out, *live)
 		default:
-			r.env.Logger.Warn("an Application names what Argo CD has not brought by it: it stays", "application", nameOf(a), "object", m.String())
+			d.Log.Warn("an Application names what Argo CD has not brought by it: it stays", "application", nameOf(a), "object", m.String())
 		}
 	}
 	return out, nil

@@ -1,11 +1,11 @@
-package removal_test
+package installed_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/stages/internal/removal"
+	"github.com/slipway-sh/slipway/stages/internal/installed"
 )
 
 // TestWhatSaysThatItIsKeptOutlastsItsComponent, and nothing waits for it.
@@ -14,7 +14,7 @@ func TestWhatSaysThatItIsKeptOutlastsItsComponent(t *testing.T) {
 	api, r := on(t)
 	apply(t, r, "web", "goes", "kept")
 	api.Set(t, "/api/v1/namespaces/shop/configmaps/kept", "metadata: {"+keep+"}")
-	deleted, err := r.Component(t.Context(), removal.Component{Name: "web"}, nil)
+	deleted, err := r.Component(t.Context(), installed.Component{Name: "web"}, nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{"ConfigMap shop/goes"}, deleted)
 
