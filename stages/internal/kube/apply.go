@@ -274,14 +274,26 @@ func (c *Client) established(ctx context.Context, objs []*unstructured.Unstructu
 		return err
 	}
 	for _, i := range which {
-		name := objs[i].GetName()
+		name, accepted, nudged := objs[i].GetName(), time.Time{}, false
 		err := c.WaitFor(ctx, "definition "+name+" to be served", Poll, func(ctx context.Context) (bool, string, error) {
 			o, err := crds.Get(ctx, name, metav1.GetOptions{})
 			if err != nil {
 				return false, "", err
 			}
-			is := slices.ContainsFunc(Entries(o, "status", "conditions"), func(c map[string]any) bool { return c["type"] == "Established" && c["status"] == "True" })
-			return is, "not established yet", nil
+			is := func(kind string) bool {
+				return slices.ContainsFunc(Entries(o, "status", "conditions"), func(c map[string]any) bool { return c["type"] == kind && c["status"] == "True" })
+			}
+			switch {
+			case is("Established"):
+				return true, "", nil
+			case nudged || !is("NamesAccepted"):
+			case accepted.IsZero():
+				accepted = time.Now()
+			case time.Since(accepted) >= overdue:
+				err = nudge(ctx, crds, name)
+				nudged = err == nil
+			}
+			return false, "not established yet", err
 		})
 		if err != nil {
 			return err
@@ -290,6 +302,24 @@ func (c *Client) established(ctx context.Context, objs []*unstructured.Unstructu
 	c.kinds.Lock()
 	defer c.kinds.Unlock()
 	c.kinds.Reset()
+	return nil
+}
+
+// overdue is how long the API server may take to serve a CRD whose names it has accepted; it
+// takes milliseconds.
+const overdue = 2 * time.Second
+
+// nudge changes a CRD, and changes it back. An API server that was killed between accepting
+// its names and establishing it does the latter only when it sees the CRD change: by itself
+// after five minutes, when its informers look at everything again (k8s.io/apiextensions-apiserver
+// v0.37.2, pkg/apiserver/customresource_handler.go, updateCustomResourceDefinition).
+func nudge(ctx context.Context, crds dynamic.ResourceInterface, name string) error {
+	for _, value := range []any{"true", nil} {
+		patch := map[string]any{"metadata": map[string]any{"annotations": map[string]any{"slipway.sh/nudge": value}}}
+		if _, err := patched(ctx, crds, name, patch); err != nil {
+			return fmt.Errorf("have CRD %s established: %w", name, err)
+		}
+	}
 	return nil
 }
 

@@ -38,6 +38,28 @@ const (
 	atTook = "/api/v1/namespaces/ns/configmaps/taken"
 )
 
+// TestACRDThatAKilledServerForgotIsNudged: the server establishes it when it sees it change, and
+// the change does not stay.
+func TestACRDThatAKilledServerForgotIsNudged(t *testing.T) {
+	const at = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/apps.example.com"
+	api, c := onFake(t)
+	nudged := false
+	api.Controller = func(_ string, o map[string]any) {
+		conditions := []any{map[string]any{"type": "NamesAccepted", "status": "True"}}
+		annotations, _, _ := unstructured.NestedMap(o, "metadata", "annotations")
+		nudged = nudged || annotations["slipway.sh/nudge"] != nil
+		if nudged {
+			conditions = append(conditions, map[string]any{"type": "Established", "status": "True"})
+		}
+		o["status"] = map[string]any{"conditions": conditions}
+	}
+	crd := objects(t, "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: apps.example.com}}")
+	_, err := c.Apply(t.Context(), crd, kube.ApplyOptions{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"PATCH " + at, "PATCH " + at, "PATCH " + at}, api.Writes())
+	require.Empty(t, api.Get(at)["metadata"].(map[string]any)["annotations"])
+}
+
 func TestASetLosesWhatANewerVersionDropped(t *testing.T) {
 	api, c := onFake(t)
 	set := kube.Set{Name: "set", Deployment: "d"}
