@@ -21,6 +21,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
@@ -70,7 +71,7 @@ func (a *approval) check() error {
 const nothingChanged = "Nothing was changed.\n"
 
 // ask shows the plan of w on a terminal and asks whether to carry it out. It reports whether to continue.
-func (a *approval) ask(ctx context.Context, io console.Streams, d *deployment.Deployment, w conductor.Workflow) (bool, error) {
+func (a *approval) ask(ctx context.Context, io console.Streams, d *deployment.Deployment, w stages.Workflow) (bool, error) {
 	if a.digest != "" || a.yes || !onTerminal(io) {
 		return true, nil
 	}
@@ -172,7 +173,7 @@ func approvalText(c *conductor.Options) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	place := providers.LocationOf(c.Provider, conductor.DeploymentOf(cfg))
+	place := providers.LocationOf(c.Provider, stages.DeploymentOf(cfg))
 	data := platform.ApprovalData{
 		GuidanceData: platform.GuidanceData{
 			Platform: r.Name, Version: r.Version, Deployment: cfg.Global.Name, Domain: cfg.Global.Domain, Scale: cfg.Profile().Name(),

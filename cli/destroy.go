@@ -81,7 +81,7 @@ func (o *destroyOptions) remove(ctx context.Context, io console.Streams) error {
 // traces are what a deployment has left.
 type traces interface {
 	Known(context.Context) (bool, error)
-	Nothing(context.Context, conductor.Workflow) (bool, error)
+	Nothing(context.Context, stages.Workflow) (bool, error)
 }
 
 // find reports whether there is, or was, something to remove. If not, it rejects a name that is only on the

@@ -12,6 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/progress"
+	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
 )
 
@@ -32,7 +33,7 @@ type left struct{ known, nothing bool }
 
 func (l left) Known(context.Context) (bool, error) { return l.known, nil }
 
-func (l left) Nothing(context.Context, conductor.Workflow) (bool, error) { return l.nothing, nil }
+func (l left) Nothing(context.Context, stages.Workflow) (bool, error) { return l.nothing, nil }
 
 // A destroy of what never was removes nothing, says so, and begins no run, which would leave
 // a record.

@@ -19,7 +19,6 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages"
-	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -119,7 +118,7 @@ func (c releaseCheck) checkPulls(uses []contract.ImageUse) error {
 
 // wiringOf returns what is known of a deployment without an engine. provider and images may be nil.
 func wiringOf(cfg *config.Config, r *platform.Release, provider providers.Provider, images *containers.Images) (contract.Inputs, error) {
-	environment, err := conductor.EnvironmentOf(provider, conductor.DeploymentOf(cfg))
+	environment, err := stages.EnvironmentOf(provider, stages.DeploymentOf(cfg))
 	if err != nil {
 		return contract.Inputs{}, err
 	}

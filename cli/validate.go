@@ -19,7 +19,6 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/progress"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages"
-	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -115,7 +114,7 @@ func (o *validateOptions) content(ctx context.Context, io console.Streams, cfg *
 
 // checkAccess checks the access to an existing cluster, if this machine has it.
 func (o *validateOptions) checkAccess(provider providers.Provider, cfg *config.Config) error {
-	environment, err := conductor.EnvironmentOf(provider, conductor.DeploymentOf(cfg))
+	environment, err := stages.EnvironmentOf(provider, stages.DeploymentOf(cfg))
 	if err != nil || environment.External == nil {
 		return err
 	}

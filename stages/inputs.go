@@ -9,7 +9,6 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/imageref"
-	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -156,7 +155,7 @@ func preview(in contract.Inputs, found contract.Infrastructure) (contract.Render
 		return contract.RenderInput{}, nil, err
 	}
 	w := &platformWiring{
-		Graph: &conductor.Graph{Inputs: in}, disabled: off,
+		Graph: &Graph{Inputs: in}, disabled: off,
 		infrastructure: infrastructure{found: func() contract.Infrastructure { return found }},
 	}
 	out := contract.RenderInput{Deployment: in.Config.Global.Name, Elsewhere: in.Config.Git.URL != "", Guessed: !in.Environment.OwnsNodes()}
@@ -214,7 +213,7 @@ func Rendering(in contract.Inputs, found *contract.Infrastructure) (contract.Ren
 
 // order names the components in the order of their steps.
 func (w *platformWiring) order() ([]string, error) {
-	nodes, err := conductor.Nodes(Install(), w.Inputs)
+	nodes, err := Nodes(Install(), w.Inputs)
 	if err != nil {
 		return nil, err
 	}

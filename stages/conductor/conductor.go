@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -124,7 +125,7 @@ type Conductor struct {
 // New is a conductor for a deployment. It touches nothing.
 func New(opts Options) (*Conductor, error) {
 	cfg := opts.Config
-	environment, err := EnvironmentOf(opts.Provider, DeploymentOf(cfg))
+	environment, err := stages.EnvironmentOf(opts.Provider, stages.DeploymentOf(cfg))
 	if err != nil {
 		return nil, err
 	}
@@ -162,13 +163,26 @@ func New(opts Options) (*Conductor, error) {
 // runner runs the steps of a run, which holds the lock if it needs one.
 func (c *Conductor) runner(run string, l *deploymentLock) *containerRunner {
 	return &containerRunner{
-		requests: requests{run, c.inputs},
+		requests: stages.Requests{Run: run, Inputs: c.inputs},
 		mounts: mounts{
 			client: c.opts.Client, cluster: c.service, environment: c.inputs.Environment, release: c.opts.ReleaseDir,
 			manifests: c.opts.Images.Manifests, tlsKey: c.opts.TLSKey, given: c.opts.UserSecrets, access: c.access, account: c.account,
 		},
 		deployment: c.Cluster.deployment, lock: l,
 	}
+}
+
+// Steps are the names, "stage/name", of the steps of a workflow on this deployment.
+func (c *Conductor) Steps(w stages.Workflow) ([]string, error) {
+	nodes, err := stages.Nodes(w, c.inputs)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]string, len(nodes))
+	for i, n := range nodes {
+		out[i] = n.String()
+	}
+	return out, nil
 }
 
 // Ping checks that the engine responds.

@@ -5,20 +5,23 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"sync"
 
 	"dagger.io/dagger"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // containerRunner runs each step in a container of its own, unless a cached result holds.
 type containerRunner struct {
-	requests
+	requests stages.Requests
 	mounts
 	deployment *containers.Deployment
 	lock       *deploymentLock // nil for what needs no lock
@@ -28,13 +31,21 @@ type containerRunner struct {
 	cached map[string]contract.CachedResult // earlier results that hold, by step
 }
 
+// Run runs a step of a graph, in a span of its own.
+func (c *containerRunner) Run(ctx context.Context, s contract.Spec, in, out any) (contract.Result, error) {
+	ctx, end := inSpan(ctx, s.Key)
+	result, err := c.run(ctx, s, in, out)
+	end(result.Status, err)
+	return result, err
+}
+
 func (c *containerRunner) run(ctx context.Context, s contract.Spec, in, out any) (result contract.Result, err error) {
 	if !s.Harmless {
 		if err := c.lock.wait(ctx); err != nil {
 			return result, err
 		}
 	}
-	req, err := c.of(s, in)
+	req, err := c.requests.Of(s, in)
 	if err != nil {
 		return result, err
 	}
@@ -125,6 +136,25 @@ func (m mounts) mount(ctx context.Context, e *containers.Exec, s contract.Spec) 
 		}
 	}
 	return nil
+}
+
+// directory is a Terraform root on the engine.
+func directory(client *dagger.Client, root fs.FS) (*dagger.Directory, error) {
+	dir := client.Directory()
+	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := bounded.FS(root, name, bounded.Generated)
+		if err == nil {
+			dir = dir.WithNewFile(name, string(text))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the Terraform root: %w", err)
+	}
+	return dir, nil
 }
 
 func decodeResult(id string, done containers.Outcome) (contract.Result, error) {

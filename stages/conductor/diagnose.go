@@ -10,6 +10,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -17,7 +18,7 @@ const diagnosisLimit = time.Minute
 
 // diagnose looks in the cluster for the cause of failures, a minute at most. It is nil if none of the
 // failed steps works on the cluster. An error says why there is no diagnosis.
-func diagnose(ctx context.Context, steps *containerRunner, g *Graph, workflow string, failed []pipeline.Result) (*contract.Diagnosis, error) {
+func diagnose(ctx context.Context, steps *containerRunner, g *stages.Graph, workflow string, failed []pipeline.Result) (*contract.Diagnosis, error) {
 	in := diagnosisInput(g, failed)
 	in.Refused = installs(workflow) && allRefuse(failed)
 	if len(in.Failed) == 0 {
@@ -57,10 +58,10 @@ func note(record *report.Run, failed []pipeline.Result, d *contract.Diagnosis, e
 }
 
 // diagnosisInput has the failed steps that work on the cluster.
-func diagnosisInput(g *Graph, failed []pipeline.Result) contract.DiagnosisInput {
+func diagnosisInput(g *stages.Graph, failed []pipeline.Result) contract.DiagnosisInput {
 	in := contract.DiagnosisInput{Failed: []contract.FailedStep{}, Namespaces: []string{}}
 	for _, r := range failed {
-		if r.Status != pipeline.Failed || !g.online(r.Key) && r.Key != contract.CheckEarlierSpec().Key {
+		if r.Status != pipeline.Failed || !g.Online(r.Key) && r.Key != contract.CheckEarlierSpec().Key {
 			continue
 		}
 		s := contract.FailedStep{Stage: r.Stage, Step: r.Name}

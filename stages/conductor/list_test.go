@@ -10,6 +10,7 @@ import (
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -58,7 +59,7 @@ func TestARunEntersTheEnginesIndex(t *testing.T) {
 		c.opts.State.URL = url
 		c, err := New(c.opts)
 		require.NoError(t, err)
-		_, err = c.Conduct(t.Context(), Workflow{Name: config.Destroy, Removes: true, Wire: func(g *Graph) error {
+		_, err = c.Conduct(t.Context(), stages.Workflow{Name: config.Destroy, Removes: true, Wire: func(g *stages.Graph) error {
 			g.Action(contract.NodeRemoveKey())
 			return nil
 		}})

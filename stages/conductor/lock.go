@@ -52,7 +52,7 @@ func (r *run) takeLock(ctx context.Context) (context.Context, *deploymentLock, c
 		err := r.open(ctx)
 		if err == nil && ctx.Err() == nil {
 			close(l.taken)
-			l.aside.Go(func() { l.watch(ctx, r.commands, r.steps.requests.run) })
+			l.aside.Go(func() { l.watch(ctx, r.commands, r.steps.requests.Run) })
 			return
 		}
 		if ctx.Err() == nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -63,9 +64,9 @@ func TestTheStatusOfADeploymentWithoutItsCluster(t *testing.T) {
 }
 
 // installing is a workflow of one step.
-func installing(name string) Workflow {
-	return Workflow{Name: name, Removes: name == config.Destroy, Wire: func(g *Graph) error {
-		Add(g, contract.RequiresStep(), func() contract.Nothing { return contract.Nothing{} })
+func installing(name string) stages.Workflow {
+	return stages.Workflow{Name: name, Removes: name == config.Destroy, Wire: func(g *stages.Graph) error {
+		stages.Add(g, contract.RequiresStep(), func() contract.Nothing { return contract.Nothing{} })
 		return nil
 	}}
 }

@@ -84,7 +84,7 @@ func (r *run) open(ctx context.Context) error {
 }
 
 func (r *run) who() lock.Holder {
-	return lock.Holder{User: r.opts.User, Host: r.opts.Host, Run: r.steps.requests.run, Workflow: r.workflow.Name}
+	return lock.Holder{User: r.opts.User, Host: r.opts.Host, Run: r.steps.requests.Run, Workflow: r.workflow.Name}
 }
 
 // onlyOnVolumes is the warning of a first install if something of the deployment is on the engine's
