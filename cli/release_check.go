@@ -61,7 +61,9 @@ func (c releaseCheck) contents(ctx context.Context) (in contract.Inputs, has con
 	if in, err = wiringOf(c.config, c.release, c.provider, c.images); err != nil {
 		return in, has, err
 	}
-	input, err := stages.Preview(in)
+	shown := in
+	shown.Rewrite = nil // it is about what the objects name
+	input, err := stages.Rendering(shown, &contract.Infrastructure{StorageClass: "standard"})
 	if err == nil {
 		input.Manifests, input.Known = c.manifests, c.known
 		input.Kubernetes, err = kubernetesVersion()

@@ -84,7 +84,7 @@ func (o *validateOptions) configuration(cfg *config.Config, r *platform.Release,
 	_, err := release.Settings(nil, cfg, r)
 	in, unfit := wiringOf(cfg, r, provider, nil)
 	if unfit == nil {
-		_, unfit = stages.Rendering(in, nil) // wires an install
+		_, unfit = stages.Nodes(stages.Install(), in)
 	}
 	err = together(err, unfit, o.secrets.Check(cfg), o.checkCertificate(cfg, r, time.Now()))
 	if provider == nil {

@@ -109,7 +109,9 @@ func Add[In, Out any](g *Graph, d contract.Step[In, Out], input func() In, needs
 	var s *pipeline.Step[Out]
 	s = pipeline.Add(&g.Pipeline, d.Key, func(ctx context.Context) (Out, error) {
 		var out Out
+		ctx, end := Span(ctx, d.Key)
 		result, err := g.runner.Run(ctx, d.Spec, input(), &out)
+		end(result.Status, err)
 		s.Describe(pipeline.Detail{
 			Reused: result.Status == contract.Reused,
 			Log:    path.Join("steps", d.Stage+"."+d.Name, "log.txt"),

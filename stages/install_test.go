@@ -17,8 +17,8 @@ import (
 	"github.com/slipway-sh/slipway/providers/existing"
 	"github.com/slipway-sh/slipway/providers/local"
 	"github.com/slipway-sh/slipway/stages"
-	steps "github.com/slipway-sh/slipway/stages/all"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/incontainer"
 )
 
 // localEnvironment is what the provider local contributes to a deployment.
@@ -231,7 +231,7 @@ func TestStepsAreThoseOfTheGraphs(t *testing.T) {
 // steps of components share theirs.
 func TestEveryStepHasCode(t *testing.T) {
 	shared := contract.ComponentStep().String()
-	code := steps.All(nil).Names()
+	code := incontainer.Steps(nil).Names()
 	wired := []string{contract.StatusStep().String(), contract.DiagnosisStep().String()} // outside of workflows
 	actions := []string{contract.NodeKey().String(), contract.NodeRemoveKey().String(), contract.CheckEarlierSpec().String()}
 	own := config.Default()

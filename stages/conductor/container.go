@@ -31,15 +31,8 @@ type containerRunner struct {
 	cached map[string]contract.CachedResult // earlier results that hold, by step
 }
 
-// Run runs a step of a graph, in a span of its own.
-func (c *containerRunner) Run(ctx context.Context, s contract.Spec, in, out any) (contract.Result, error) {
-	ctx, end := inSpan(ctx, s.Key)
-	result, err := c.run(ctx, s, in, out)
-	end(result.Status, err)
-	return result, err
-}
-
-func (c *containerRunner) run(ctx context.Context, s contract.Spec, in, out any) (result contract.Result, err error) {
+// Run runs a step, unless a cached result holds.
+func (c *containerRunner) Run(ctx context.Context, s contract.Spec, in, out any) (result contract.Result, err error) {
 	if !s.Harmless {
 		if err := c.lock.wait(ctx); err != nil {
 			return result, err

@@ -27,7 +27,7 @@ func diagnose(ctx context.Context, steps *containerRunner, g *stages.Graph, work
 	ctx, cancel := context.WithTimeout(ctx, diagnosisLimit)
 	defer cancel()
 	var out contract.Diagnosis
-	if _, err := steps.run(ctx, contract.DiagnosisStep().Spec, in, &out); err != nil {
+	if _, err := steps.Run(ctx, contract.DiagnosisStep().Spec, in, &out); err != nil {
 		return nil, fmt.Errorf("look for the cause in the cluster: %w", err)
 	}
 	return &out, nil

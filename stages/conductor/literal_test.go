@@ -101,7 +101,7 @@ func TestARequestOfAnySizeReachesTheStep(t *testing.T) {
 	steps, e := stepRunner(t, map[string]any{"{export": `{"status":"succeeded","output":{}}`})
 	big := contract.PreflightInput{TLS: &contract.UserTLS{CA: strings.Repeat("x", 1<<20)}}
 	var out contract.Preflight
-	_, err := steps.run(t.Context(), contract.PreflightStep().Spec, big, &out)
+	_, err := steps.Run(t.Context(), contract.PreflightStep().Spec, big, &out)
 	require.NoError(t, err)
 	var parts int
 	for _, query := range e.asked {

@@ -118,7 +118,7 @@ func (c *containerRunner) verifyAll(ctx context.Context, req contract.PlanReques
 	if c.known < verifyFrom || slices.Contains(req.Hooked, pipeline.EveryStep) || slices.Contains(req.Hooked, spec.Stage) {
 		return nil
 	}
-	ctx, end := inSpan(ctx, spec.Key)
+	ctx, end := stages.Span(ctx, spec.Key)
 	defer func() { end(contract.Succeeded, err) }()
 	req.Verify = true
 	var found contract.Verified

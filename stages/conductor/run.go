@@ -251,3 +251,13 @@ func oneAtATime(observe func(pipeline.Event)) func(pipeline.Event) {
 		}
 	}
 }
+
+// spanned wraps run, a step without a container of its own, in the step's span.
+func spanned(key pipeline.Key, run func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		ctx, end := stages.Span(ctx, key)
+		err := run(ctx)
+		end(contract.Succeeded, err)
+		return err
+	}
+}

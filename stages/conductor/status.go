@@ -136,7 +136,7 @@ func (c *Conductor) Status(ctx context.Context, live bool) (*DeploymentStatus, e
 			}
 		}
 		var now contract.Live
-		if _, err := c.runner(out.Run, nil).run(ctx, contract.StatusStep().Spec, in, &now); err != nil {
+		if _, err := c.runner(out.Run, nil).Run(ctx, contract.StatusStep().Spec, in, &now); err != nil {
 			return err
 		}
 		out.Apps, out.Gates, out.Live = append(out.Apps[:0], now.Apps.Apps...), now.Gates, true

@@ -115,6 +115,9 @@ func (p *planner) note(results []pipeline.Result) {
 // render has everything that the release is made of added: there is no cluster yet.
 func (p *planner) render(ctx context.Context) error {
 	input, err := stages.Rendering(p.req.Inputs, nil)
+	if err == nil {
+		input.Order, err = stages.Order(p.req.Inputs)
+	}
 	if err != nil {
 		return err
 	}

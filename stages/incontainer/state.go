@@ -1,5 +1,5 @@
-// Package incontainer is what this program does in containers besides running a step: it reads and writes
-// a deployment's state, holds its lock, and makes plans.
+// Package incontainer is what this program does in containers: it has the steps, reads and writes
+// a deployment's state, holds its lock, makes plans, and says what a release contains.
 package incontainer
 
 import (
