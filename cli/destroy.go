@@ -15,6 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 type destroyOptions struct {
@@ -105,7 +106,7 @@ func (o *destroyOptions) find(ctx context.Context, io console.Streams, d traces,
 // neverInstalled is the fault of an unknown name. It lists the stored configurations.
 func neverInstalled(name string) error {
 	f := &fault.Fault{
-		Code: conductor.CodeNotThere, Class: fault.Usage, Op: "remove deployment " + name,
+		Code: contract.CodeNotThere, Class: fault.Usage, Op: "remove deployment " + name,
 		Err: errors.New("nothing was ever installed under that name"),
 		Fix: "name another one; slipway destroy --ignore-not-found takes it as done",
 	}

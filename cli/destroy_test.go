@@ -13,14 +13,14 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/progress"
 	"github.com/slipway-sh/slipway/stages"
-	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // The name of a deployment that never was is probably a mistyped one.
 func TestANameUnderWhichNothingWasInstalled(t *testing.T) {
 	keptDeployments(t, "", "staging", "prod")
 	err := neverInstalled("stagin")
-	require.ErrorIs(t, err, &fault.Fault{Code: conductor.CodeNotThere})
+	require.ErrorIs(t, err, &fault.Fault{Code: contract.CodeNotThere})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
 	require.ErrorContains(t, err, `nothing was ever installed under that name; it does not exist; there are prod, staging; did you mean "staging"?`)
 
@@ -48,12 +48,12 @@ func TestADestroyOfWhatNeverWas(t *testing.T) {
 		said   string
 		code   fault.Code
 	}{
-		"a name":                         {source: named, left: left{nothing: true}, code: conductor.CodeNotThere},
+		"a name":                         {source: named, left: left{nothing: true}, code: contract.CodeNotThere},
 		"a name that need not be":        {source: named, ignore: true, left: left{nothing: true}, said: "there is no deployment x, and never was: nothing was removed\n"},
 		"a file":                         {source: filed, left: left{nothing: true}, said: "there is no deployment x, and never was: nothing was removed\n"},
 		"one that was removed":           {source: named, left: left{known: true, nothing: true}, there: true},
 		"one that outlived its state":    {source: named, ignore: true, there: true},
-		"one that outlived it, by name":  {source: named, code: conductor.CodeNotThere},
+		"one that outlived it, by name":  {source: named, code: contract.CodeNotThere},
 		"one that is there, and ignored": {source: named, ignore: true, left: left{known: true}, there: true},
 	} {
 		t.Run(name, func(t *testing.T) {

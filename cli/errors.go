@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/docs"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/redact"
-	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // several are independent errors: each is printed with its own code and remedy.
@@ -103,7 +103,7 @@ const errorsPage = "https://github.com/slipway-sh/slipway/blob/main/docs/errors.
 
 func newExplain() *cobra.Command {
 	return &cobra.Command{
-		Use: "explain CODE", Short: "Explain an error code and its remedy", Example: "  slipway explain " + fault.Quote(string(conductor.CodeNotThere)),
+		Use: "explain CODE", Short: "Explain an error code and its remedy", Example: "  slipway explain " + fault.Quote(string(contract.CodeNotThere)),
 		Args: takes(1, 1, "give one code, as an error shows it"), RunE: atOnce(explain),
 	}
 }

@@ -27,8 +27,6 @@ const (
 	// codeNotWritten: the record of a run could not be written to the deployment's state.
 	// This does not affect what the run did.
 	codeNotWritten fault.Code = "RUN-007"
-	// CodeNotThere: nothing is installed under that name.
-	CodeNotThere fault.Code = "DEP-001"
 	// codeNoCluster: the provider runs no cluster of its own.
 	codeNoCluster fault.Code = "DEP-002"
 	// codePorts: ports of this machine on which the cluster is to be reached are

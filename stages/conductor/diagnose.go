@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +21,7 @@ const diagnosisLimit = time.Minute
 // failed steps works on the cluster. An error says why there is no diagnosis.
 func diagnose(ctx context.Context, steps *containerRunner, g *stages.Graph, workflow string, failed []pipeline.Result) (*contract.Diagnosis, error) {
 	in := diagnosisInput(g, failed)
-	in.Refused = installs(workflow) && allRefuse(failed)
+	in.Refused = contract.Installs(workflow) && allRefuse(failed)
 	if len(in.Failed) == 0 {
 		return nil, nil
 	}
@@ -85,4 +86,19 @@ func diagnosisInput(g *stages.Graph, failed []pipeline.Result) contract.Diagnosi
 		in.Health = contract.NodeHealth
 	}
 	return in
+}
+
+// allRefuse reports whether each step that failed refuses the run.
+func allRefuse(results []pipeline.Result) bool {
+	return !slices.ContainsFunc(results, func(r pipeline.Result) bool {
+		return r.Status == pipeline.Failed && !contract.Refuses(r.Stage, r.Err)
+	})
+}
+
+// BackedUp reports whether the run of an upgrade has come as far as its backup: only then is
+// there something to go on with, or to go back from.
+func BackedUp(r *report.Run) bool {
+	return slices.ContainsFunc(r.Steps, func(s report.Step) bool {
+		return s.ID() == contract.BackupStep().String() && s.Status.OK()
+	})
 }

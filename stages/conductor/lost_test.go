@@ -27,8 +27,8 @@ func TestADeploymentWithoutItsClusterIsNamed(t *testing.T) {
 		says   string
 	}{
 		"the cluster":     {`{"id":"d1","cluster":true,"lost":true,"record":{"version":1,"id":"r1","workflow":"install"}}`, codeLost, "the engine has removed the cluster of deployment slipway with all data in it; its last run"},
-		"never installed": {`{}`, CodeNotThere, "deployment slipway is not installed"},
-		"removed":         {`{"record":{"version":1,"id":"r2","workflow":"destroy","outcome":"succeeded"}}`, CodeNotThere, "deployment slipway is not installed"},
+		"never installed": {`{}`, contract.CodeNotThere, "deployment slipway is not installed"},
+		"removed":         {`{"record":{"version":1,"id":"r2","workflow":"destroy","outcome":"succeeded"}}`, contract.CodeNotThere, "deployment slipway is not installed"},
 	} {
 		for what, ask := range asked {
 			c, e := conducted(t, map[string]any{`"state","show"`: x.stored})

@@ -72,7 +72,7 @@ func (r *run) checkOpened(now contract.Opened) error {
 // open has the run, which has the lock, find out what the state knows, and gives a deployment
 // that has no identity one. Without the cluster only an install and a destroy go on.
 func (r *run) open(ctx context.Context) error {
-	if !installs(r.workflow.Name) && !r.workflow.Removes {
+	if !contract.Installs(r.workflow.Name) && !r.workflow.Removes {
 		return nil
 	}
 	var now contract.Opened

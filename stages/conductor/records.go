@@ -63,7 +63,7 @@ func (r *Records) installed(s *contract.Stored) (string, error) {
 		return s.Platform, nil
 	case s.Cluster:
 		return "", &fault.Fault{
-			Code: CodeNotThere, Class: fault.Usage, Op: what, Fix: "complete the install first: slipway install, or dagger call install",
+			Code: contract.CodeNotThere, Class: fault.Usage, Op: what, Fix: "complete the install first: slipway install, or dagger call install",
 			Err: fmt.Errorf("no install of deployment %s has succeeded yet", r.name),
 		}
 	}
@@ -73,7 +73,7 @@ func (r *Records) installed(s *contract.Stored) (string, error) {
 // notThere is the fault of a question about a deployment that the state does not know.
 func (r *Records) notThere(what string) error {
 	return &fault.Fault{
-		Code: CodeNotThere, Class: fault.Usage, Op: what,
+		Code: contract.CodeNotThere, Class: fault.Usage, Op: what,
 		Fix: "install it first: slipway install, or dagger call install; or name another one with --name",
 		Err: fmt.Errorf("deployment %s is not installed", r.name),
 	}
@@ -93,8 +93,8 @@ func (r *Records) Report(ctx context.Context, run, out string) (string, error) {
 		return "", err
 	}
 	err = ended(e.Args, done)
-	if errors.Is(err, &fault.Fault{Code: CodeNotThere}) {
-		return "", &fault.Fault{Code: CodeNotThere, Class: fault.Usage, Op: "read the run's record",
+	if errors.Is(err, &fault.Fault{Code: contract.CodeNotThere}) {
+		return "", &fault.Fault{Code: contract.CodeNotThere, Class: fault.Usage, Op: "read the run's record",
 			Fix: "slipway runs lists the runs of the deployment; name another one with --name",
 			Err: errors.New(containers.Complaint(done.Stderr))}
 	} else if err != nil {

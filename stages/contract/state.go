@@ -8,6 +8,9 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/report"
 )
 
+// CodeNotThere: nothing is installed under that name.
+const CodeNotThere fault.Code = "DEP-001"
+
 // RuntimeVersion is the version of the runtime state that this program writes. It reads older ones.
 const RuntimeVersion = 1
 

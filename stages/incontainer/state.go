@@ -23,7 +23,6 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
@@ -185,7 +184,7 @@ func (s *State) report(ctx context.Context, out, run string) (string, error) {
 	}
 	run, err = state.Report(ctx, s.store, run, out)
 	if errors.Is(err, state.ErrNoRun) {
-		return "", &fault.Fault{Code: conductor.CodeNotThere, Class: fault.Usage, Err: err}
+		return "", &fault.Fault{Code: contract.CodeNotThere, Class: fault.Usage, Err: err}
 	}
 	if err != nil {
 		return "", err
@@ -258,7 +257,7 @@ func (s *State) last(ctx context.Context, run string) (*report.Run, *contract.Re
 		if r.Workflow == config.Test {
 			return false
 		}
-		why := conductor.Refusal(r)
+		why := contract.RefusalOf(r)
 		if why != nil && first == nil {
 			first, refused = r, why
 		}

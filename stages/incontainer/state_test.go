@@ -15,7 +15,6 @@ import (
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/report"
-	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
@@ -68,7 +67,7 @@ func TestState_ofARunWithoutAnEnd(t *testing.T) {
 		stored, err := on.stored(t.Context())
 		require.NoError(t, err)
 		var text bytes.Buffer
-		status := conductor.DeploymentStatus{Outcome: stored.Record.Outcome, Steps: stored.Record.Steps}
+		status := contract.DeploymentStatus{Outcome: stored.Record.Outcome, Steps: stored.Record.Steps}
 		require.NoError(t, status.Text(&text))
 		require.Contains(t, text.String(), ": "+outcome+", run")
 		if outcome == "running" {
