@@ -199,31 +199,26 @@ func (a *clusterAccess) secret(ctx context.Context) (*dagger.Secret, error) {
 // Their errors are the faults that the commands printed.
 type commands struct{ deployment *containers.Deployment }
 
-// query runs an action of `slipway state` and decodes its answer into out, unless that is nil.
-func (c commands) query(ctx context.Context, action string, req contract.StateRequest, out any) error {
-	return c.queryIn(ctx, containers.Exec{}, action, req, out)
+// query runs an action of `slipway state` in a container with what e says, and returns its answer.
+func query[In, Out any](ctx context.Context, c commands, e containers.Exec, action contract.Action[In, Out], in In) (out Out, err error) {
+	if e.Args, err = stateCommand(action, in); err != nil {
+		return out, err
+	}
+	if _, none := any(out).(contract.Nothing); none {
+		_, err = c.exec(ctx, e)
+		return out, err
+	}
+	e.Result = contract.ResultFile
+	err = c.result(ctx, e, &out)
+	return out, err
 }
 
-// queryIn is ask in a container with what e says.
-func (c commands) queryIn(ctx context.Context, e containers.Exec, action string, req contract.StateRequest, out any) error {
-	var err error
-	if e.Args, err = stateCommand(action, req); err != nil {
-		return err
-	}
-	if out != nil {
-		e.Result = contract.ResultFile
-		return c.result(ctx, e, out)
-	}
-	_, err = c.exec(ctx, e)
-	return err
-}
-
-func stateCommand(action string, req contract.StateRequest) ([]string, error) {
-	text, err := json.Marshal(req)
+func stateCommand[In, Out any](action contract.Action[In, Out], in In) ([]string, error) {
+	text, err := json.Marshal(in)
 	if err != nil {
 		return nil, fmt.Errorf("encode the request: %w", err)
 	}
-	return []string{"slipway", "state", action, string(text)}, nil
+	return []string{"slipway", "state", string(action), string(text)}, nil
 }
 
 // result runs e, of which the result is JSON, and decodes that.

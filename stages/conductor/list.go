@@ -9,14 +9,14 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// queryIndexed is queryIn in a container with the engine's index of deployments, in which the deployment
-// has an entry unless its state is in a bucket.
-func (r *Records) queryIndexed(ctx context.Context, e containers.Exec, action string, req contract.StateRequest, out any) error {
-	if !r.inBucket {
-		req.Entry = path.Join(contract.IndexDir, r.name)
-		e.Volumes = map[string]string{contract.IndexDir: containers.IndexVolume}
+// indexed is e with the engine's index of deployments, and the deployment's entry in it; empty where the
+// state is in a bucket, which needs none.
+func (r *Records) indexed(e containers.Exec) (_ containers.Exec, entry string) {
+	if r.inBucket {
+		return e, ""
 	}
-	return r.queryIn(ctx, e, action, req, out)
+	e.Volumes = map[string]string{contract.IndexDir: containers.IndexVolume}
+	return e, path.Join(contract.IndexDir, r.name)
 }
 
 // List returns the deployments whose state is in the bucket of this deployment's state or, if
@@ -28,9 +28,9 @@ func (c *Conductor) List(ctx context.Context) ([]contract.DeploymentSummary, err
 		all.URL = all.Bucket
 		states = commands{containers.Open(c.opts.Client, c.name, c.opts.Images, all.access(c.inputs.Environment, c.opts.Origin))}
 	} else {
-		var names []string
-		index := containers.Exec{Volumes: map[string]string{contract.IndexDir: containers.IndexVolume}}
-		if err := c.queryIn(ctx, index, "index", contract.StateRequest{}, &names); err != nil {
+		index, _ := c.indexed(containers.Exec{})
+		names, err := query(ctx, c.commands, index, contract.ListIndex, contract.Nothing{})
+		if err != nil {
 			return nil, err
 		}
 		for _, name := range names {
@@ -39,7 +39,5 @@ func (c *Conductor) List(ctx context.Context) ([]contract.DeploymentSummary, err
 			}
 		}
 	}
-	var out []contract.DeploymentSummary
-	err := states.queryIn(ctx, e, "list", contract.StateRequest{}, &out)
-	return out, err
+	return query(ctx, states, e, contract.ListDeployments, contract.Nothing{})
 }

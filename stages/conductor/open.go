@@ -75,8 +75,9 @@ func (r *run) open(ctx context.Context) error {
 	if !contract.Installs(r.workflow.Name) && !r.workflow.Removes {
 		return nil
 	}
-	var now contract.Opened
-	if err := r.queryIndexed(ctx, r.looking(containers.Exec{}), "open", contract.StateRequest{Who: r.who(), Deployment: r.name}, &now); err != nil {
+	e, entry := r.indexed(r.looking(containers.Exec{}))
+	now, err := query(ctx, r.commands, e, contract.OpenState, contract.HeldInput{Who: r.who(), Deployment: r.name, Entry: entry})
+	if err != nil {
 		return err
 	}
 	r.past, r.steps.known = now.Phases, now.Known

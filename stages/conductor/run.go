@@ -40,7 +40,8 @@ func (c *Conductor) Conduct(ctx context.Context, w stages.Workflow) (*report.Run
 	}
 	if w.Removes && err == nil {
 		// Nothing may be reused after this: journal, credentials, Terraform state.
-		if err = c.queryIndexed(ctx, containers.Exec{}, "purge", contract.StateRequest{Who: r.who()}, nil); err != nil {
+		e, entry := c.indexed(containers.Exec{})
+		if _, err = query(ctx, c.commands, e, contract.PurgeState, contract.HeldInput{Who: r.who(), Entry: entry}); err != nil {
 			_ = r.steps.lock.noteLoss(err) // it is the purge's own, too
 			r.record.Finish(nil, err, time.Now())
 		}
@@ -92,7 +93,7 @@ func (r *run) wipe(ctx context.Context) error {
 			return err
 		}
 	}
-	by, err := stateCommand("wipe", contract.StateRequest{Who: r.who()})
+	by, err := stateCommand(contract.WipeCluster, contract.HeldInput{Who: r.who()})
 	if err != nil {
 		return err
 	}

@@ -33,13 +33,13 @@ func TestState_ofAClusterThatIsThere(t *testing.T) {
 	require.NoError(t, state.PutCluster(t.Context(), s, 1, state.Cluster{UID: "u", Server: "https://theirs"}))
 	require.True(t, known())
 	lost := &fault.Fault{Code: lock.CodeLost}
-	require.ErrorIs(t, on.purge(t.Context(), contract.StateRequest{Who: lock.Holder{Run: "r1"}}), lost, "it has the lock no more")
+	require.ErrorIs(t, on.purge(t.Context(), contract.HeldInput{Who: lock.Holder{Run: "r1"}}), lost, "it has the lock no more")
 	require.True(t, known())
 	_, lease, err := lock.New(s, lock.Options{}).Acquire(t.Context(), lock.Holder{Run: "r1"})
 	require.NoError(t, err)
-	require.ErrorIs(t, on.purge(t.Context(), contract.StateRequest{Who: lock.Holder{Run: "r0"}}), lost)
+	require.ErrorIs(t, on.purge(t.Context(), contract.HeldInput{Who: lock.Holder{Run: "r0"}}), lost)
 	require.True(t, known())
-	require.NoError(t, on.purge(t.Context(), contract.StateRequest{Who: lock.Holder{Run: "r1"}}))
+	require.NoError(t, on.purge(t.Context(), contract.HeldInput{Who: lock.Holder{Run: "r1"}}))
 	require.NoError(t, lease.Release(t.Context()))
 	require.False(t, known())
 }
