@@ -38,8 +38,7 @@ type Findings struct {
 // Graph is a workflow being wired.
 type Graph struct {
 	contract.Inputs
-
-	Pipeline pipeline.Pipeline
+	Pipeline pipeline.Pipeline // what is wired so far
 
 	specs   map[pipeline.Key]contract.Spec // of the steps
 	taken   []string                       // components whose step would have the key of another one
