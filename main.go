@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/store/gs"
 	"github.com/slipway-sh/slipway/pipeline/store/s3"
 	providers "github.com/slipway-sh/slipway/providers/all"
-	steps "github.com/slipway-sh/slipway/stages/all"
+	"github.com/slipway-sh/slipway/stages/incontainer"
 )
 
 // Set by the linker.
@@ -27,9 +27,9 @@ func main() {
 		Source:    source,
 		Providers: providers.All(),
 		Stores:    map[string]store.Opener{"s3": s3.Opener{}, "azblob": azblob.Opener{}, "gs": gs.Opener{}},
-		Steps:     steps.All,
-		Contents:  steps.Contents,
-		Render:    steps.Render,
+		Steps:     incontainer.Steps,
+		Contents:  incontainer.Contents,
+		Render:    incontainer.Render,
 	}
 	os.Exit(cli.Run(context.Background(), program, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

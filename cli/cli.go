@@ -25,7 +25,7 @@ import (
 )
 
 // Program is what an installer consists of besides its commands: its Version, the digest of its sources (Source),
-// its Providers, its Stores by the scheme of their URLs, and what stages/all has (Steps, Contents, Render).
+// its Providers, its Stores by the scheme of their URLs, and what stages/incontainer has (Steps, Contents, Render).
 type Program = source.Program
 
 // Unversioned is the version of a program that was built without one.

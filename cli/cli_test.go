@@ -27,13 +27,13 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/store/gs"
 	"github.com/slipway-sh/slipway/pipeline/store/s3"
 	providers "github.com/slipway-sh/slipway/providers/all"
-	steps "github.com/slipway-sh/slipway/stages/all"
+	"github.com/slipway-sh/slipway/stages/incontainer"
 )
 
 // program is Slipway with everything that it has.
 func program() Program {
 	return Program{
-		Version: "dev", Providers: providers.All(), Steps: steps.All, Contents: steps.Contents, Render: steps.Render,
+		Version: "dev", Providers: providers.All(), Steps: incontainer.Steps, Contents: incontainer.Contents, Render: incontainer.Render,
 		Stores: map[string]store.Opener{"s3": s3.Opener{}, "azblob": azblob.Opener{}, "gs": gs.Opener{}},
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/report"
-	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 func newList(p *Program) *cobra.Command {
@@ -31,14 +31,14 @@ configuration, in that bucket.
 A deployment is in the list from its first run until its destroy, with the state of its last run;
 slipway status --live checks the cluster. If the engine loses its volumes, it loses the list, too;
 a deployment is in it again after its next run.`,
-	}, p, func(ctx context.Context, d *deployment.Deployment, _ []string) ([]conductor.DeploymentSummary, error) {
+	}, p, func(ctx context.Context, d *deployment.Deployment, _ []string) ([]contract.DeploymentSummary, error) {
 		return d.List(ctx)
-	}, func(w io.Writer, all []conductor.DeploymentSummary) error { return listDeployments(w, all, time.Now()) })
+	}, func(w io.Writer, all []contract.DeploymentSummary) error { return listDeployments(w, all, time.Now()) })
 	_ = cmd.Flags().MarkHidden("name") // the list is not about one deployment
 	return cmd
 }
 
-func listDeployments(w io.Writer, all []conductor.DeploymentSummary, now time.Time) error {
+func listDeployments(w io.Writer, all []contract.DeploymentSummary, now time.Time) error {
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(w, "there is no deployment")
 		return err

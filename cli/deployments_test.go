@@ -7,14 +7,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 func TestListedDeployments(t *testing.T) {
 	now := time.Date(2026, 1, 4, 3, 4, 5, 0, time.UTC)
 	var out strings.Builder
-	require.NoError(t, listDeployments(&out, []conductor.DeploymentSummary{
+	require.NoError(t, listDeployments(&out, []contract.DeploymentSummary{
 		{Deployment: "blue", Release: "shop", Installed: "1.0.0", State: contract.Success, Run: "r1", Workflow: "install", Created: now.Add(-49 * time.Hour)},
 		{Deployment: "green", State: contract.NotStarted, Created: now.Add(-95 * time.Second)},
 		{Deployment: "torn", Problem: "it is\n\x1b[2Jdamaged"},

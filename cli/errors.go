@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/docs"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/redact"
-	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // complain prints err with code and remedy, without control sequences, and returns the exit code of the first.
@@ -64,7 +64,7 @@ const errorsPage = "https://github.com/slipway-sh/slipway/blob/main/docs/errors.
 
 func newExplain() *cobra.Command {
 	return &cobra.Command{
-		Use: "explain CODE", Short: "Explain an error code and its remedy", Example: "  slipway explain " + fault.Quote(string(conductor.CodeNotThere)),
+		Use: "explain CODE", Short: "Explain an error code and its remedy", Example: "  slipway explain " + fault.Quote(string(contract.CodeNotThere)),
 		Args: usage.Takes(1, 1, "give one code, as an error shows it"), RunE: console.AtOnce(explain),
 	}
 }

@@ -165,6 +165,9 @@ func (o *platformRenderOptions) renderInput(ctx context.Context, cfg *config.Con
 	}
 	in.UserSecrets = secrets.Names(cfg)
 	input, err := stages.Rendering(in, nil)
+	if err == nil {
+		input.Order, err = stages.Order(in)
+	}
 	if err != nil {
 		return input, err
 	}

@@ -19,7 +19,6 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages"
-	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -77,7 +76,7 @@ func (o *validateOptions) configuration(cfg *config.Config, r *platform.Release,
 	_, err := source.Settings(nil, cfg, r)
 	in, unfit := source.Wiring(cfg, r, provider, nil)
 	if unfit == nil {
-		_, unfit = stages.Rendering(in, nil) // wires an install
+		_, unfit = stages.Nodes(stages.Install(), in)
 	}
 	err = console.Together(err, unfit, o.secrets.Check(cfg), o.checkCertificate(cfg, r, time.Now()))
 	if provider == nil {
@@ -107,7 +106,7 @@ func (o *validateOptions) content(ctx context.Context, io console.Streams, cfg *
 
 // checkAccess checks the access to an existing cluster, if this machine has it.
 func (o *validateOptions) checkAccess(provider providers.Provider, cfg *config.Config) error {
-	environment, err := conductor.EnvironmentOf(provider, conductor.DeploymentOf(cfg))
+	environment, err := stages.EnvironmentOf(provider, stages.DeploymentOf(cfg))
 	if err != nil || environment.External == nil {
 		return err
 	}

@@ -7,12 +7,11 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/pipeline"
-	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // Rollback brings a platform back to the release of a backup.
-func Rollback() conductor.Workflow { return bringing(config.Rollback) }
+func Rollback() Workflow { return bringing(config.Rollback) }
 
 // dataFirst wires what an upgrade or rollback does with the data first, and returns what follows that.
 func (w *platformWiring) dataFirst(free []pipeline.Dep) []pipeline.Dep {
@@ -20,7 +19,7 @@ func (w *platformWiring) dataFirst(free []pipeline.Dep) []pipeline.Dep {
 	case config.Upgrade:
 		return []pipeline.Dep{w.backedUp(free)}
 	case config.Rollback:
-		return []pipeline.Dep{conductor.Add(w.Graph, contract.RestoreStep(), w.restoreInput, free...)}
+		return []pipeline.Dep{Add(w.Graph, contract.RestoreStep(), w.restoreInput, free...)}
 	}
 	return free
 }
@@ -30,28 +29,28 @@ func (w *platformWiring) backedUp(free []pipeline.Dep) pipeline.Dep {
 	var each []*pipeline.Step[contract.BackedUp]
 	needs := slices.Clone(free)
 	for _, name := range w.Release.DataOn(w.disabled) {
-		step := conductor.Add(w.Graph, contract.BackupDataStep().Named(contract.StagePreOrchestrator, contract.BackupDataKey(name).Name), func() contract.BackupDataInput {
+		step := Add(w.Graph, contract.BackupDataStep().Named(contract.StagePreOrchestrator, contract.BackupDataKey(name).Name), func() contract.BackupDataInput {
 			return contract.BackupDataInput{PodInput: w.podInput(), Data: name}
 		}, free...)
 		each, needs = append(each, step), append(needs, step)
 	}
-	backup := conductor.Add(w.Graph, contract.BackupStep(), func() contract.BackupInput {
+	backup := Add(w.Graph, contract.BackupStep(), func() contract.BackupInput {
 		in := contract.BackupInput{Style: w.Change.Style, Settings: json.RawMessage(w.Config.Platform.Settings), Data: []contract.BackedUp{}}
 		for _, step := range each {
 			in.Data = append(in.Data, step.Value())
 		}
 		return in
 	}, needs...)
-	return conductor.Add(w.Graph, contract.MigrateBeforeStep(), w.migrateInput, backup)
+	return Add(w.Graph, contract.MigrateBeforeStep(), w.migrateInput, backup)
 }
 
 // dataLast wires what is done with the data once all components are there; nil: nothing is.
 func (w *platformWiring) dataLast(installed []pipeline.Dep) pipeline.Dep {
 	switch w.workflow {
 	case config.Upgrade:
-		return conductor.Add(w.Graph, contract.MigrateAfterStep(), w.migrateInput, installed...)
+		return Add(w.Graph, contract.MigrateAfterStep(), w.migrateInput, installed...)
 	case config.Rollback:
-		return conductor.Add(w.Graph, contract.DataCheckStep(), w.restoreInput, installed...)
+		return Add(w.Graph, contract.DataCheckStep(), w.restoreInput, installed...)
 	}
 	return nil
 }

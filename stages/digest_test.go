@@ -10,7 +10,6 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/stages"
-	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -85,7 +84,7 @@ func digests(t *testing.T, change func(*config.Config, *contract.PlanRequest)) m
 		plan.Environment = environment
 	}
 	e := &earlier{}
-	_, err := conductor.Verify(t.Context(), stages.Install(), plan, e.run)
+	_, err := stages.Verify(t.Context(), stages.Install(), plan, e.run)
 	require.NoError(t, err)
 	out := map[string]journal.Digests{}
 	for id, req := range e.asked {

@@ -10,7 +10,6 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/stages"
-	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -27,7 +26,7 @@ func asked(t *testing.T, r *platform.Release, cfg *config.Config, refs map[strin
 		return out
 	}
 	plan := contract.PlanRequest{Run: "r1", Inputs: contract.Inputs{Config: cfg, Release: r, Environment: localEnvironment(t, cfg), Images: refs}}
-	_, err := conductor.Verify(t.Context(), stages.Install(), plan, run)
+	_, err := stages.Verify(t.Context(), stages.Install(), plan, run)
 	require.NoError(t, err)
 	return e.asked
 }

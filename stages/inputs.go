@@ -9,7 +9,6 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/imageref"
-	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -142,25 +141,32 @@ func (w *platformWiring) appValues() map[string]json.RawMessage {
 	return values
 }
 
-// Preview is what an install would hand to the steps that render, as far as it is known
-// before one. Nothing is started for it.
-func Preview(in contract.Inputs) (contract.RenderInput, error) {
-	in.Rewrite = nil // it shows what the objects name
-	s, _, err := preview(in, contract.Infrastructure{StorageClass: "standard"})
-	return s, err
-}
-
-func preview(in contract.Inputs, found contract.Infrastructure) (contract.RenderInput, *platformWiring, error) {
+// Rendering is what an install hands to the steps that render, as far as it is known before one, on
+// an infrastructure that Terraform has found. Nil: contract.NotKnown stands for what only a run
+// finds out. Nothing is started for it.
+func Rendering(in contract.Inputs, found *contract.Infrastructure) (contract.RenderInput, error) {
 	off, err := in.Release.Off(in.Config.Choices())
 	if err != nil {
-		return contract.RenderInput{}, nil, err
+		return contract.RenderInput{}, err
+	}
+	if found == nil {
+		found = &contract.Infrastructure{
+			StorageClass: contract.NotKnown,
+			Backing: contract.Backing{
+				ClusterName: contract.NotKnown, LoadBalancer: contract.LoadBalancer{Kind: contract.NotKnown},
+				ObjectStore: contract.ObjectStore{Kind: contract.NotKnown}, Database: contract.Database{Kind: contract.NotKnown},
+			},
+		}
 	}
 	w := &platformWiring{
-		Graph: &conductor.Graph{Inputs: in}, disabled: off,
-		infrastructure: infrastructure{found: func() contract.Infrastructure { return found }},
+		Graph: &Graph{Inputs: in}, disabled: off,
+		infrastructure: infrastructure{found: func() contract.Infrastructure { return *found }},
 	}
-	out := contract.RenderInput{Deployment: in.Config.Global.Name, Elsewhere: in.Config.Git.URL != "", Guessed: !in.Environment.OwnsNodes()}
-	out.Fill = w.fillConfigMaps()
+	out := contract.RenderInput{
+		Deployment: in.Config.Global.Name, Elsewhere: in.Config.Git.URL != "", Guessed: !in.Environment.OwnsNodes(),
+		Fill: w.fillConfigMaps(), UserSecrets: in.UserSecrets, UserTLS: in.Config.TLS.Mode == config.UserCertificate,
+	}
+	others := false // that Argo CD brings
 	for _, c := range in.Release.Components {
 		switch {
 		case slices.Contains(off, c.Name) && c.Kind != platform.App:
@@ -173,6 +179,7 @@ func preview(in contract.Inputs, found contract.Infrastructure) (contract.Render
 			}
 		default:
 			out.Components = append(out.Components, w.input(c))
+			others = others || c.Kind == platform.AppSet || c.Kind == platform.Adopted
 		}
 	}
 	suites, unused := in.Release.Parts(off)
@@ -182,43 +189,24 @@ func preview(in contract.Inputs, found contract.Infrastructure) (contract.Render
 	for _, c := range unused {
 		out.Off = append(out.Off, w.input(c))
 	}
-	others := slices.ContainsFunc(in.Release.Components, func(c platform.Component) bool {
-		return (c.Kind == platform.AppSet || c.Kind == platform.Adopted) && !slices.Contains(off, c.Name)
-	})
 	if out.Apps != nil || others {
 		out.Projects = w.projectsInput()
 	}
-	return out, w, nil
+	return out, nil
 }
 
-// Rendering is Preview with all that an install applies, on an infrastructure that Terraform has
-// found. Nil: contract.NotKnown stands for what only a run finds out.
-func Rendering(in contract.Inputs, found *contract.Infrastructure) (contract.RenderInput, error) {
-	if found == nil {
-		found = &contract.Infrastructure{
-			StorageClass: contract.NotKnown,
-			Backing: contract.Backing{
-				ClusterName: contract.NotKnown, LoadBalancer: contract.LoadBalancer{Kind: contract.NotKnown},
-				ObjectStore: contract.ObjectStore{Kind: contract.NotKnown}, Database: contract.Database{Kind: contract.NotKnown},
-			},
-		}
-	}
-	out, w, err := preview(in, *found)
-	if err != nil {
-		return out, err
-	}
-	out.Order, err = w.order()
-	out.UserSecrets, out.UserTLS = w.UserSecrets, w.Config.TLS.Mode == config.UserCertificate
-	return out, err
-}
-
-// order names the components in the order of their steps.
-func (w *platformWiring) order() ([]string, error) {
-	nodes, err := conductor.Nodes(Install(), w.Inputs)
+// Order names the components in the order of their steps in an install; it fails unless that can
+// be wired.
+func Order(in contract.Inputs) ([]string, error) {
+	nodes, err := Nodes(Install(), in)
 	if err != nil {
 		return nil, err
 	}
-	apps, err := w.Release.Apps(w.disabled)
+	off, err := in.Release.Off(in.Config.Choices())
+	if err != nil {
+		return nil, err
+	}
+	apps, err := in.Release.Apps(off)
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +219,7 @@ func (w *platformWiring) order() ([]string, error) {
 			}
 		}
 		// The step that hands a component over has its name, too.
-		if _, ok := w.Release.Component(n.Key.Name); ok && contract.OfComponents(n.Key.Stage) && !slices.Contains(out, n.Key.Name) {
+		if _, ok := in.Release.Component(n.Key.Name); ok && contract.OfComponents(n.Key.Stage) && !slices.Contains(out, n.Key.Name) {
 			out = append(out, n.Key.Name)
 		}
 	}

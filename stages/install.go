@@ -7,7 +7,6 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/pipeline"
-	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -15,20 +14,20 @@ import (
 const checkImage = "busybox"
 
 // Install brings the platform up, or makes sure that it is.
-func Install() conductor.Workflow { return bringing(config.Install) }
+func Install() Workflow { return bringing(config.Install) }
 
 // Upgrade brings a platform that is installed to another release.
-func Upgrade() conductor.Workflow { return bringing(config.Upgrade) }
+func Upgrade() Workflow { return bringing(config.Upgrade) }
 
 // bringing is a workflow that brings a release about.
-func bringing(name string) conductor.Workflow {
-	return conductor.Workflow{
+func bringing(name string) Workflow {
+	return Workflow{
 		Name: name, Named: []string{contract.StagePreOrchestrator, contract.StageOrchestrator},
-		Wire: func(g *conductor.Graph) error { return wirePlatform(g, name) },
+		Wire: func(g *Graph) error { return wirePlatform(g, name) },
 	}
 }
 
-func wirePlatform(g *conductor.Graph, workflow string) error {
+func wirePlatform(g *Graph, workflow string) error {
 	if g.Config.Git.URL != "" {
 		g.Release = g.Release.ForRepository()
 	}
@@ -45,7 +44,7 @@ func wirePlatform(g *conductor.Graph, workflow string) error {
 	if err := w.wire(); err != nil {
 		return err
 	}
-	conductor.Collect(g, infrastructure.terraform, func(out contract.Infrastructure, f *conductor.Findings) {
+	Collect(g, infrastructure.terraform, func(out contract.Infrastructure, f *Findings) {
 		f.State.Infrastructure = &out
 	})
 	return nil
@@ -62,9 +61,9 @@ type infrastructure struct {
 
 // wireInfrastructure wires a cluster that answers, with storage and load balancer. A cluster that Slipway
 // runs starts before Terraform. objects says, after Terraform, what the platform is made of.
-func wireInfrastructure(g *conductor.Graph, disabled []string, objects func() contract.OwnershipInput) infrastructure {
+func wireInfrastructure(g *Graph, disabled []string, objects func() contract.OwnershipInput) infrastructure {
 	cfg, images := g.Config, g.Images
-	preflight := conductor.Add(g, contract.PreflightStep(), func() contract.PreflightInput {
+	preflight := Add(g, contract.PreflightStep(), func() contract.PreflightInput {
 		in := contract.PreflightInput{Requirements: g.Environment.Requirements}
 		if t := cfg.TLS; t.Mode == config.UserCertificate {
 			in.TLS = &contract.UserTLS{Certificate: t.Certificate, CA: t.CA, Hosts: g.Release.Hosts(cfg.Global.Domain, cfg.Global.Name, disabled)}
@@ -79,20 +78,20 @@ func wireInfrastructure(g *conductor.Graph, disabled []string, objects func() co
 	verified := g.Action(contract.CheckEarlierSpec().Key, up...)
 	existing := g.Environment.Existed()
 	terraform := wireTerraform(g, verified)
-	cluster := conductor.Add(g, contract.ClusterStep(), func() contract.ClusterInput {
+	cluster := Add(g, contract.ClusterStep(), func() contract.ClusterInput {
 		return contract.ClusterInput{APIEndpoint: terraform.Value().APIEndpoint, Existing: existing}
 	}, terraform)
-	unowned := conductor.Add(g, contract.OwnershipStep(), objects, cluster)
+	unowned := Add(g, contract.OwnershipStep(), objects, cluster)
 	out := infrastructure{terraform: terraform, found: terraform.Value, free: []pipeline.Dep{unowned}, ready: []pipeline.Dep{unowned}}
 	if g.Environment.Addons != nil {
-		out.ready = append(out.ready, conductor.Add(g, contract.AddonsStep(), func() contract.AddonsInput {
+		out.ready = append(out.ready, Add(g, contract.AddonsStep(), func() contract.AddonsInput {
 			return contract.AddonsInput{Addons: *g.Environment.Addons, Images: images}
 		}, cluster))
 	}
-	storage := conductor.Add(g, contract.StorageStep(), func() contract.StorageInput {
+	storage := Add(g, contract.StorageStep(), func() contract.StorageInput {
 		return contract.StorageInput{StorageClass: terraform.Value().StorageClass, Image: images[checkImage], Existing: existing}
 	}, out.ready...)
-	balancer := conductor.Add(g, contract.LoadBalancerStep(), func() contract.LoadBalancerInput {
+	balancer := Add(g, contract.LoadBalancerStep(), func() contract.LoadBalancerInput {
 		return contract.LoadBalancerInput{Image: images[checkImage], Unused: existing && !balanced(g.Release, disabled)}
 	}, out.ready...)
 	out.checked = []pipeline.Dep{storage, balancer}
@@ -113,12 +112,12 @@ func balanced(r *platform.Release, disabled []string) bool {
 
 // wireTerraform: of an existing cluster, what is found in it goes through
 // Terraform as what others make does.
-func wireTerraform(g *conductor.Graph, ready pipeline.Dep) *pipeline.Step[contract.Infrastructure] {
+func wireTerraform(g *Graph, ready pipeline.Dep) *pipeline.Step[contract.Infrastructure] {
 	access := g.Environment.External
 	if access == nil {
-		return conductor.Add(g, contract.TerraformStep(), func() contract.TerraformInput { return g.Environment.Terraform }, ready)
+		return Add(g, contract.TerraformStep(), func() contract.TerraformInput { return g.Environment.Terraform }, ready)
 	}
-	found := conductor.Add(g, contract.ClusterPreflightStep(), func() contract.ClusterPreflightInput {
+	found := Add(g, contract.ClusterPreflightStep(), func() contract.ClusterPreflightInput {
 		in := contract.ClusterPreflightInput{
 			Kubernetes: g.Tools["kubectl"], StorageClass: access.StorageClass, Admin: g.Release.Engine() != nil, TakeOwnership: g.TakeOwnership,
 			Exec: len(g.Release.Data) > 0,
@@ -129,7 +128,7 @@ func wireTerraform(g *conductor.Graph, ready pipeline.Dep) *pipeline.Step[contra
 		}
 		return in
 	}, ready)
-	return conductor.Add(g, contract.TerraformStep(), func() contract.TerraformInput {
+	return Add(g, contract.TerraformStep(), func() contract.TerraformInput {
 		in := g.Environment.Terraform
 		in.Vars = maps.Clone(in.Vars)
 		in.Vars["api_endpoint"], in.Vars["storage_class"] = found.Value().APIEndpoint, found.Value().StorageClass

@@ -17,15 +17,14 @@ import (
 	"github.com/slipway-sh/slipway/providers/existing"
 	"github.com/slipway-sh/slipway/providers/local"
 	"github.com/slipway-sh/slipway/stages"
-	steps "github.com/slipway-sh/slipway/stages/all"
-	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/incontainer"
 )
 
 // localEnvironment is what the provider local contributes to a deployment.
 func localEnvironment(t *testing.T, cfg *config.Config) contract.Environment {
 	t.Helper()
-	environment, err := conductor.EnvironmentOf(local.Provider{}, providers.Deployment{Name: cfg.Global.Name, Scale: cfg.Global.Scale})
+	environment, err := stages.EnvironmentOf(local.Provider{}, providers.Deployment{Name: cfg.Global.Name, Scale: cfg.Global.Scale})
 	require.NoError(t, err)
 	return environment
 }
@@ -42,14 +41,14 @@ func reference(t *testing.T) *platform.Release {
 
 // graph is what each step of a workflow waits for, for a release and a configuration; nil
 // is the default one.
-func graph(t *testing.T, w conductor.Workflow, provider providers.Provider, r *platform.Release, cfg *config.Config) map[string][]string {
+func graph(t *testing.T, w stages.Workflow, provider providers.Provider, r *platform.Release, cfg *config.Config) map[string][]string {
 	t.Helper()
 	if cfg == nil {
 		cfg = config.Default()
 	}
-	environment, err := conductor.EnvironmentOf(provider, providers.Deployment{Name: "demo", Scale: 50})
+	environment, err := stages.EnvironmentOf(provider, providers.Deployment{Name: "demo", Scale: 50})
 	require.NoError(t, err)
-	nodes, err := conductor.Nodes(w, contract.Inputs{Config: cfg, Release: r, Environment: environment})
+	nodes, err := stages.Nodes(w, contract.Inputs{Config: cfg, Release: r, Environment: environment})
 	require.NoError(t, err)
 	out := map[string][]string{}
 	for _, n := range nodes {
@@ -62,7 +61,7 @@ func graph(t *testing.T, w conductor.Workflow, provider providers.Provider, r *p
 }
 
 // needs is the graph for the reference platform.
-func needs(t *testing.T, w conductor.Workflow, provider providers.Provider) map[string][]string {
+func needs(t *testing.T, w stages.Workflow, provider providers.Provider) map[string][]string {
 	t.Helper()
 	return graph(t, w, provider, reference(t), nil)
 }
@@ -134,7 +133,7 @@ func TestTheGraphOfAnInstallOnAClusterThatIsThere(t *testing.T) {
 // already.
 func TestALoadBalancerIsAskedForWhereSomethingIsReachedThroughIt(t *testing.T) {
 	const one = "components: [{name: web, kind: manifests, path: a.yaml, namespace: shop}]\n"
-	theirs, err := conductor.EnvironmentOf(existing.Provider{}, providers.Deployment{Name: "demo", Section: json.RawMessage(`{"kubeconfig": "env:K"}`)})
+	theirs, err := stages.EnvironmentOf(existing.Provider{}, providers.Deployment{Name: "demo", Section: json.RawMessage(`{"kubeconfig": "env:K"}`)})
 	require.NoError(t, err)
 	asked := func(environment contract.Environment, r *platform.Release, off bool) string {
 		cfg := config.Default()
@@ -143,7 +142,7 @@ func TestALoadBalancerIsAskedForWhereSomethingIsReachedThroughIt(t *testing.T) {
 			cfg.Platform.Components = map[string]config.Component{"web": {Enabled: &not}}
 		}
 		e := &earlier{outputs: map[string]string{"infrastructure/cluster-preflight": "{}"}}
-		_, err := conductor.Verify(t.Context(), stages.Install(), contract.PlanRequest{Run: "r2", Inputs: contract.Inputs{Config: cfg, Release: r, Environment: environment}}, e.run)
+		_, err := stages.Verify(t.Context(), stages.Install(), contract.PlanRequest{Run: "r2", Inputs: contract.Inputs{Config: cfg, Release: r, Environment: environment}}, e.run)
 		require.NoError(t, err)
 		return string(e.asked["infrastructure/loadbalancer"].Input)
 	}
@@ -161,7 +160,7 @@ func TestALoadBalancerIsAskedForWhereSomethingIsReachedThroughIt(t *testing.T) {
 // What the check of an existing cluster finds goes through Terraform as the
 // outputs of others do.
 func TestWhatIsFoundInAClusterThatIsThere(t *testing.T) {
-	environment, err := conductor.EnvironmentOf(existing.Provider{}, providers.Deployment{Name: "demo", Section: json.RawMessage(`{"kubeconfig": "env:K", "storageClass": "fast"}`)})
+	environment, err := stages.EnvironmentOf(existing.Provider{}, providers.Deployment{Name: "demo", Section: json.RawMessage(`{"kubeconfig": "env:K", "storageClass": "fast"}`)})
 	require.NoError(t, err)
 	require.Nil(t, environment.Local)
 	require.Nil(t, environment.Addons)
@@ -232,7 +231,7 @@ func TestStepsAreThoseOfTheGraphs(t *testing.T) {
 // steps of components share theirs.
 func TestEveryStepHasCode(t *testing.T) {
 	shared := contract.ComponentStep().String()
-	code := steps.All(nil).Names()
+	code := incontainer.Steps(nil).Names()
 	wired := []string{contract.StatusStep().String(), contract.DiagnosisStep().String()} // outside of workflows
 	actions := []string{contract.NodeKey().String(), contract.NodeRemoveKey().String(), contract.CheckEarlierSpec().String()}
 	own := config.Default()

@@ -7,14 +7,13 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/pipeline"
-	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // platformWiring wires a step for each component of a release that Slipway installs and, if there are
 // apps, the steps that push their tree and wait for them.
 type platformWiring struct {
-	*conductor.Graph
+	*Graph
 	infrastructure infrastructure
 	disabled       []string // components that are switched off
 	workflow       string   // config.Install, config.Upgrade or config.Rollback
@@ -52,7 +51,7 @@ func (w *platformWiring) wire() error {
 	if checked := w.dataLast(last); checked != nil {
 		last = append(last, checked)
 	}
-	access := conductor.Add(w.Graph, contract.AccessStep(), func() contract.AccessInput {
+	access := Add(w.Graph, contract.AccessStep(), func() contract.AccessInput {
 		in := contract.AccessInput{
 			Domain: cfg.Global.Domain, AdminEmail: cfg.Global.Admin.Email, Scale: cfg.Profile().Name(),
 			Disabled: append(slices.Clone(w.disabled), w.leftOut()...), LoadBalancer: w.infrastructure.terraform.Value().LoadBalancer,
@@ -63,10 +62,10 @@ func (w *platformWiring) wire() error {
 		}
 		return in
 	}, last...)
-	conductor.Add(w.Graph, contract.PruneStep(), func() contract.PruneInput {
+	Add(w.Graph, contract.PruneStep(), func() contract.PruneInput {
 		return contract.PruneInput{Components: w.installed(), Apps: w.sync != nil}
 	}, last...)
-	conductor.Collect(w.Graph, access, func(out contract.Access, f *conductor.Findings) {
+	Collect(w.Graph, access, func(out contract.Access, f *Findings) {
 		f.State.Access, f.State.Platform = &out, w.Release.Version
 		f.Record.Links, f.Record.Commands, f.Record.Guidance = out.URLs, out.Commands, out.Guidance
 	})
@@ -101,24 +100,24 @@ func (w *platformWiring) leftOut() []string {
 // prepare: what must be there before anything is installed.
 func (w *platformWiring) prepare() {
 	g, cfg := w.Graph, w.Config
-	namespaces := conductor.Add(g, contract.NamespacesStep(), func() contract.NamespacesInput { return contract.NamespacesInput{Account: w.Environment.Account} }, w.dataFirst(w.infrastructure.free)...)
-	secrets := conductor.Add(g, contract.SecretsStep(), func() contract.SecretsInput {
+	namespaces := Add(g, contract.NamespacesStep(), func() contract.NamespacesInput { return contract.NamespacesInput{Account: w.Environment.Account} }, w.dataFirst(w.infrastructure.free)...)
+	secrets := Add(g, contract.SecretsStep(), func() contract.SecretsInput {
 		return contract.SecretsInput{Domain: cfg.Global.Domain, AdminEmail: cfg.Global.Admin.Email, UserSecrets: g.UserSecrets}
 	}, namespaces)
 	w.prerequisites = append(slices.Clone(w.infrastructure.ready), secrets)
 	if len(g.Release.Certificates) > 0 {
-		w.tls = conductor.Add(g, contract.TLSStep(), func() contract.TLSInput {
+		w.tls = Add(g, contract.TLSStep(), func() contract.TLSInput {
 			return contract.TLSInput{Domain: cfg.Global.Domain, Disabled: w.disabled, Mode: cfg.TLS.Mode, Certificate: cfg.TLS.Certificate, CA: cfg.TLS.CA}
 		}, namespaces)
 		w.prerequisites = append(w.prerequisites, w.tls)
 	}
 	if len(g.Release.ConfigMaps) > 0 {
-		w.prerequisites = append(w.prerequisites, conductor.Add(g, contract.ConfigMapsStep(), func() contract.ConfigMapsInput {
+		w.prerequisites = append(w.prerequisites, Add(g, contract.ConfigMapsStep(), func() contract.ConfigMapsInput {
 			return contract.ConfigMapsInput{Fill: w.fillConfigMaps()}
 		}, namespaces))
 	}
 	if len(g.Release.Requires) > 0 {
-		w.prerequisites = append(w.prerequisites, conductor.Add(g, contract.RequiresStep(), func() contract.Nothing { return contract.Nothing{} }, namespaces))
+		w.prerequisites = append(w.prerequisites, Add(g, contract.RequiresStep(), func() contract.Nothing { return contract.Nothing{} }, namespaces))
 	}
 }
 
@@ -152,7 +151,7 @@ func (w *platformWiring) component(name string) error {
 	if c.Kind == platform.Adopted || slices.Contains(w.Release.Foundation(), name) {
 		stage = contract.StagePreOrchestrator
 	}
-	step := conductor.Add(w.Graph, contract.ComponentStep().Named(stage, name), func() contract.ComponentInput { return w.input(c) }, needs...)
+	step := Add(w.Graph, contract.ComponentStep().Named(stage, name), func() contract.ComponentInput { return w.input(c) }, needs...)
 	if c.Optional {
 		pipeline.Optional(step)
 	}
@@ -180,7 +179,7 @@ func (w *platformWiring) handOver(c platform.Component) error {
 	if err != nil {
 		return err
 	}
-	step := conductor.Add(w.Graph, contract.HandoverStep().Named(contract.StageOrchestrator, c.Name), func() contract.HandoverInput {
+	step := Add(w.Graph, contract.HandoverStep().Named(contract.StageOrchestrator, c.Name), func() contract.HandoverInput {
 		return contract.HandoverInput{ComponentInput: w.input(c), Tree: ops.tree(), Deadline: seconds(w.Config.Advanced.Timeouts.App)}
 	}, append([]pipeline.Dep{w.steps[c.Name]}, ops.ready...)...)
 	if c.Optional {
@@ -220,7 +219,7 @@ func (w *platformWiring) gitOps() (*gitOps, error) {
 	if c := w.Release.GitOps.Cluster; c != nil {
 		holes = c.Holes()
 	}
-	projects := conductor.Add(w.Graph, contract.ProjectsStep(), func() contract.ProjectsInput {
+	projects := Add(w.Graph, contract.ProjectsStep(), func() contract.ProjectsInput {
 		return contract.ProjectsInput{Tree: ops.tree(), Fill: w.fill(holes)}
 	}, append(ops.ready, engine)...)
 	w.ops = &gitOps{ready: []pipeline.Dep{projects}, tree: ops.tree, found: func() bool {
@@ -251,7 +250,7 @@ func (w *platformWiring) apps() error {
 	}
 	syncStep := contract.SyncStep()
 	syncStep.Timeout = syncTimeout(cfg.Advanced.Timeouts, len(names))
-	sync := conductor.Add(w.Graph, syncStep, func() contract.AppsInput {
+	sync := Add(w.Graph, syncStep, func() contract.AppsInput {
 		in := contract.AppsInput{Tree: ops.tree(), Apps: names, Deadline: seconds(cfg.Advanced.Timeouts.App)}
 		if cfg.Git.URL != "" {
 			values := w.treeValues()
@@ -260,7 +259,7 @@ func (w *platformWiring) apps() error {
 		return in
 	}, append(needs, ops.ready...)...)
 	w.sync = sync
-	conductor.Collect(w.Graph, sync, func(out contract.Apps, f *conductor.Findings) {
+	Collect(w.Graph, sync, func(out contract.Apps, f *Findings) {
 		f.Record.Apps, f.State.Revision = out.Apps, out.Revision
 	})
 	return nil
@@ -306,10 +305,10 @@ func (w *platformWiring) published() (*gitOps, error) {
 		return nil, err
 	}
 	namespace := w.Release.Engine().Namespace
-	git := conductor.Add(g, contract.GitStep(), func() contract.GitInput {
+	git := Add(g, contract.GitStep(), func() contract.GitInput {
 		return contract.GitInput{Domain: w.Config.Global.Domain, GitHost: w.tls.Value().GitHost}
 	}, w.steps[server.Component])
-	publish := conductor.Add(g, contract.PublishStep(), func() contract.PublishInput {
+	publish := Add(g, contract.PublishStep(), func() contract.PublishInput {
 		return contract.PublishInput{Git: git.Value(), Values: w.treeValues()}
 	}, git)
 	return &gitOps{ready: []pipeline.Dep{publish}, tree: func() contract.Tree {
@@ -323,7 +322,7 @@ func (w *platformWiring) published() (*gitOps, error) {
 // external wires a repository of the user's, which Argo CD reads.
 func (w *platformWiring) external() (*gitOps, error) {
 	from, namespace := w.Config.Git, w.Release.Engine().Namespace
-	repository := conductor.Add(w.Graph, contract.RepositoryStep(), func() contract.RepositoryInput {
+	repository := Add(w.Graph, contract.RepositoryStep(), func() contract.RepositoryInput {
 		return contract.RepositoryInput{
 			Namespace: namespace, URL: from.URL, Host: from.Host(), Username: from.Username, CA: from.CA,
 			Password: from.Password != "", Key: from.SSHKey != "",

@@ -18,7 +18,6 @@ import (
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/providers/local"
 	"github.com/slipway-sh/slipway/stages"
-	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -226,11 +225,14 @@ func TestAdoptedComponentsAreHandedOver(t *testing.T) {
 	require.NotContains(t, g, "orchestrator/secrets-operator")
 	require.Empty(t, after(t, g, "orchestrator/token"))
 
-	environment, err := conductor.EnvironmentOf(local.Provider{}, providers.Deployment{Name: "demo", Scale: 50})
+	environment, err := stages.EnvironmentOf(local.Provider{}, providers.Deployment{Name: "demo", Scale: 50})
 	require.NoError(t, err)
-	s, err := stages.Rendering(contract.Inputs{Config: config.Default(), Release: r, Environment: environment}, nil)
+	in := contract.Inputs{Config: config.Default(), Release: r, Environment: environment}
+	s, err := stages.Rendering(in, nil)
 	require.NoError(t, err)
-	shown := slices.DeleteFunc(slices.Clone(s.Order), func(name string) bool { return name != "argocd" && name != "secrets-operator" })
+	order, err := stages.Order(in)
+	require.NoError(t, err)
+	shown := slices.DeleteFunc(order, func(name string) bool { return name != "argocd" && name != "secrets-operator" })
 	require.Equal(t, []string{"secrets-operator", "argocd"}, shown, "each once")
 	require.NotNil(t, s.Projects)
 }
@@ -270,9 +272,9 @@ func TestAppsOfARepositoryOfTheUsers(t *testing.T) {
 func TestAppsThatComeFromNowhere(t *testing.T) {
 	server := strings.Index(withApps, "  server:")
 	r := load(t, withApps[:server])
-	environment, err := conductor.EnvironmentOf(local.Provider{}, providers.Deployment{Name: "demo", Scale: 50})
+	environment, err := stages.EnvironmentOf(local.Provider{}, providers.Deployment{Name: "demo", Scale: 50})
 	require.NoError(t, err)
-	_, err = conductor.Nodes(stages.Install(), contract.Inputs{Config: config.Default(), Release: r, Environment: environment})
+	_, err = stages.Nodes(stages.Install(), contract.Inputs{Config: config.Default(), Release: r, Environment: environment})
 	require.ErrorIs(t, err, &fault.Fault{Code: platform.CodeUnfit})
 }
 
@@ -292,7 +294,7 @@ func TestAnOptionalComponentThatFailsIsAWarning(t *testing.T) {
 			}
 			return contract.Result{Status: contract.Reused, Output: []byte("{}")}
 		}
-		results, err := conductor.Walk(t.Context(), stages.Install(), contract.PlanRequest{Run: "r1", Inputs: contract.Inputs{Config: config.Default(), Release: load(t, components), Environment: localEnvironment(t, config.Default())}},
+		results, err := stages.Walk(t.Context(), stages.Install(), contract.PlanRequest{Run: "r1", Inputs: contract.Inputs{Config: config.Default(), Release: load(t, components), Environment: localEnvironment(t, config.Default())}},
 			func(ctx context.Context, _ contract.Spec, req contract.Request) (contract.Result, error) {
 				return run(ctx, req), nil
 			})

@@ -24,12 +24,9 @@ func TestComponentsGetTheReferencesToRewrite(t *testing.T) {
 	require.Empty(t, input(nil).Rewrite)
 	require.Equal(t, rewrite, input(func(p *contract.PlanRequest) { p.Rewrite = rewrite }).Rewrite)
 
-	s, err := stages.Preview(contract.Inputs{Config: config.Default(), Release: reference(t), Rewrite: rewrite})
+	s, err := stages.Rendering(contract.Inputs{Config: config.Default(), Release: reference(t)}, nil)
 	require.NoError(t, err)
 	require.Len(t, s.Components, 2, "gitea and argocd")
-	for _, in := range s.Components {
-		require.Empty(t, in.Rewrite)
-	}
 	require.NotNil(t, s.Apps)
 	require.Contains(t, s.Apps.Disabled, "toolbox")
 }

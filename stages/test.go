@@ -12,7 +12,6 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
-	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -31,21 +30,21 @@ type Suite struct {
 }
 
 // Test runs tests of the installed release, or does something with its workloads.
-func Test(s Suite) conductor.Workflow {
-	return conductor.Workflow{
+func Test(s Suite) Workflow {
+	return Workflow{
 		Name: config.Test, Tries: true,
 		Named:    []string{contract.StageTest, contract.StageAppsDeploy, contract.StageAppsCheck, contract.StageAppsDestroy},
-		Wire:     func(g *conductor.Graph) error { return wireTest(g, s) },
+		Wire:     func(g *Graph) error { return wireTest(g, s) },
 		Conclude: func(err error) error { return s.conclude(err) },
 	}
 }
 
 // tried wires what is done with a test or a workload.
-type tried func(g *conductor.Graph, begin pipeline.Dep) pipeline.Dep
+type tried func(g *Graph, begin pipeline.Dep) pipeline.Dep
 
 func try[Out any](name string, files platform.Component, step contract.Step[contract.TestInput, Out]) tried {
-	return func(g *conductor.Graph, begin pipeline.Dep) pipeline.Dep {
-		return conductor.Add(g, step, func() contract.TestInput {
+	return func(g *Graph, begin pipeline.Dep) pipeline.Dep {
+		return Add(g, step, func() contract.TestInput {
 			in := contract.TestInput{Name: name, Images: map[string]string{}, Rewrite: g.Rewrite, PullSecret: g.Environment.Account != ""}
 			for _, image := range files.ImageNames() {
 				in.Images[image] = g.Images[image]
@@ -55,7 +54,7 @@ func try[Out any](name string, files platform.Component, step contract.Step[cont
 	}
 }
 
-func wireTest(g *conductor.Graph, s Suite) error {
+func wireTest(g *Graph, s Suite) error {
 	if g.Config.Git.URL != "" {
 		g.Release = g.Release.ForRepository()
 	}
@@ -73,13 +72,13 @@ func wireTest(g *conductor.Graph, s Suite) error {
 		up = append(up, g.Action(contract.NodeKey()))
 		in.Pods = contract.NodePods
 	}
-	begin := conductor.Add(g, contract.LeftoversStep(), func() contract.LeftoversInput { return in }, up...)
+	begin := Add(g, contract.LeftoversStep(), func() contract.LeftoversInput { return in }, up...)
 	last := []pipeline.Dep{begin}
 	for _, wire := range all {
 		last = append(last, pipeline.Settled(wire(g, begin)))
 	}
 	// Also where the run was interrupted: none of what the tests have made stays.
-	conductor.Add(g, contract.CleanUpStep(), func() contract.LeftoversInput { return contract.LeftoversInput{} }, last...)
+	Add(g, contract.CleanUpStep(), func() contract.LeftoversInput { return contract.LeftoversInput{} }, last...)
 	return nil
 }
 

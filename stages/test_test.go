@@ -16,7 +16,6 @@ import (
 	"github.com/slipway-sh/slipway/providers/existing"
 	"github.com/slipway-sh/slipway/providers/local"
 	"github.com/slipway-sh/slipway/stages"
-	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -79,13 +78,13 @@ func TestTheGraphOfTests(t *testing.T) {
 }
 
 func TestASuiteThatIsNot(t *testing.T) {
-	environment, err := conductor.EnvironmentOf(local.Provider{}, providers.Deployment{Name: "demo", Scale: 50})
+	environment, err := stages.EnvironmentOf(local.Provider{}, providers.Deployment{Name: "demo", Scale: 50})
 	require.NoError(t, err)
 	for suite, says := range map[stages.Suite]string{
 		{Name: "smok"}:       "run the tests of suite smok: a 1.0.0 has none for what is installed; there are tests of: smoke, full, apps-deploy, apps-check, apps-destroy",
 		{Component: "cache"}: "run the tests of component cache: a 1.0.0 has none for what is installed; there are tests of: web",
 	} {
-		_, err := conductor.Nodes(stages.Test(suite), contract.Inputs{Config: config.Default(), Release: tested(t), Environment: environment})
+		_, err := stages.Nodes(stages.Test(suite), contract.Inputs{Config: config.Default(), Release: tested(t), Environment: environment})
 		require.ErrorIs(t, err, &fault.Fault{Code: stages.CodeNoTests})
 		require.EqualError(t, err, says)
 		require.Equal(t, fault.Usage, fault.ClassOf(err))

@@ -16,7 +16,6 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/providers/local"
 	"github.com/slipway-sh/slipway/stages"
-	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -51,7 +50,7 @@ func verifyAll(t *testing.T, e *earlier, change func(*contract.PlanRequest)) con
 	if change != nil {
 		change(&plan)
 	}
-	got, err := conductor.Verify(t.Context(), stages.Install(), plan, e.run)
+	got, err := stages.Verify(t.Context(), stages.Install(), plan, e.run)
 	require.NoError(t, err)
 	return got
 }
@@ -111,7 +110,7 @@ func TestALookThatIsInterruptedFindsNothing(t *testing.T) {
 		cancel()
 		return contract.Result{Status: contract.Reused, Output: json.RawMessage("{}")}
 	}
-	got, err := conductor.Verify(ctx, stages.Install(), contract.PlanRequest{Inputs: contract.Inputs{Config: config.Default(), Release: reference(t), Environment: localEnvironment(t, config.Default())}}, run)
+	got, err := stages.Verify(ctx, stages.Install(), contract.PlanRequest{Inputs: contract.Inputs{Config: config.Default(), Release: reference(t), Environment: localEnvironment(t, config.Default())}}, run)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Empty(t, got.Steps)
 }

@@ -1,6 +1,6 @@
-// Package stages wires the workflows: which steps there are, in which order, and what
-// each is fed with. What the steps are is in package contract, their code in the
-// packages of the stages, and what drives them in package conductor.
+// Package stages wires the workflows into graphs: which steps there are, in which order, and
+// what each is fed with. Package contract declares the steps, the packages of the stages have
+// their code, and package conductor runs a graph in containers.
 package stages
 
 import (
@@ -9,23 +9,22 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/providers"
-	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // Workflows are those that run on a deployment.
-func Workflows() []conductor.Workflow {
-	return []conductor.Workflow{Install(), Upgrade(), Rollback(), Destroy(), Test(Suite{})}
+func Workflows() []Workflow {
+	return []Workflow{Install(), Upgrade(), Rollback(), Destroy(), Test(Suite{})}
 }
 
 // Named is the workflow with that name.
-func Named(name string) (conductor.Workflow, error) {
+func Named(name string) (Workflow, error) {
 	for _, w := range Workflows() {
 		if w.Name == name {
 			return w, nil
 		}
 	}
-	return conductor.Workflow{}, fmt.Errorf("there is no workflow %q", name)
+	return Workflow{}, fmt.Errorf("there is no workflow %q", name)
 }
 
 // Steps are the names, "stage/name", of the steps of each workflow with a provider, whose section of the
@@ -39,13 +38,13 @@ func Steps(provider providers.Provider, cfg *config.Config, release *platform.Re
 		plain.Platform = config.Platform{}
 		cfg = &plain
 	}
-	environment, err := conductor.EnvironmentOf(provider, providers.Deployment{Name: cfg.Global.Name, Scale: cfg.Global.Scale, Section: cfg.Section(cfg.Provider)})
+	environment, err := EnvironmentOf(provider, DeploymentOf(cfg))
 	if err != nil {
 		return nil, err
 	}
 	out := map[string][]string{}
 	for _, w := range Workflows() {
-		nodes, err := conductor.Nodes(w, contract.Inputs{Config: cfg, Release: known, Environment: environment})
+		nodes, err := Nodes(w, contract.Inputs{Config: cfg, Release: known, Environment: environment})
 		if err != nil {
 			return nil, err
 		}

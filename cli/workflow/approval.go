@@ -20,6 +20,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
@@ -69,7 +70,7 @@ func (a *approval) check() error {
 const nothingChanged = "Nothing was changed.\n"
 
 // ask shows the plan of w on a terminal and asks whether to carry it out. It reports whether to continue.
-func (a *approval) ask(ctx context.Context, io console.Streams, d *deployment.Deployment, w conductor.Workflow) (bool, error) {
+func (a *approval) ask(ctx context.Context, io console.Streams, d *deployment.Deployment, w stages.Workflow) (bool, error) {
 	if a.digest != "" || a.yes || !io.Interactive() {
 		return true, nil
 	}
@@ -153,7 +154,7 @@ func approvalText(c *conductor.Options) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	place := providers.LocationOf(c.Provider, conductor.DeploymentOf(cfg))
+	place := providers.LocationOf(c.Provider, stages.DeploymentOf(cfg))
 	data := platform.ApprovalData{
 		GuidanceData: platform.GuidanceData{
 			Platform: r.Name, Version: r.Version, Deployment: cfg.Global.Name, Domain: cfg.Global.Domain, Scale: cfg.Profile().Name(),

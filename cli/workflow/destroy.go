@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 type destroyOptions struct {
@@ -84,7 +85,7 @@ func (o *destroyOptions) remove(ctx context.Context, io console.Streams) error {
 // traces are what a deployment has left.
 type traces interface {
 	Known(context.Context) (bool, error)
-	Nothing(context.Context, conductor.Workflow) (bool, error)
+	Nothing(context.Context, stages.Workflow) (bool, error)
 }
 
 // find reports whether there is, or was, something to remove. If not, it rejects a name that is only on the
@@ -108,7 +109,7 @@ func (o *destroyOptions) find(ctx context.Context, io console.Streams, d traces,
 // neverInstalled is the fault of an unknown name. It lists the stored configurations.
 func neverInstalled(name string) error {
 	f := &fault.Fault{
-		Code: conductor.CodeNotThere, Class: fault.Usage, Op: "remove deployment " + name,
+		Code: contract.CodeNotThere, Class: fault.Usage, Op: "remove deployment " + name,
 		Err: errors.New("nothing was ever installed under that name"),
 		Fix: "name another one; slipway destroy --ignore-not-found takes it as done",
 	}

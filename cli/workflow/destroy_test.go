@@ -13,7 +13,8 @@ import (
 	"github.com/slipway-sh/slipway/config/deployments"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/progress"
-	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // storedDeployments makes the stored deployments be these.
@@ -31,7 +32,7 @@ func storedDeployments(t *testing.T, names ...string) {
 func TestANameUnderWhichNothingWasInstalled(t *testing.T) {
 	storedDeployments(t, "staging", "prod")
 	err := neverInstalled("stagin")
-	require.ErrorIs(t, err, &fault.Fault{Code: conductor.CodeNotThere})
+	require.ErrorIs(t, err, &fault.Fault{Code: contract.CodeNotThere})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
 	require.ErrorContains(t, err, `nothing was ever installed under that name; it does not exist; there are prod, staging; did you mean "staging"?`)
 
@@ -44,7 +45,7 @@ type left struct{ known, nothing bool }
 
 func (l left) Known(context.Context) (bool, error) { return l.known, nil }
 
-func (l left) Nothing(context.Context, conductor.Workflow) (bool, error) { return l.nothing, nil }
+func (l left) Nothing(context.Context, stages.Workflow) (bool, error) { return l.nothing, nil }
 
 // A destroy of what never was removes nothing, says so, and begins no run, which would leave
 // a record.
@@ -59,12 +60,12 @@ func TestADestroyOfWhatNeverWas(t *testing.T) {
 		said   string
 		code   fault.Code
 	}{
-		"a name":                         {source: named, left: left{nothing: true}, code: conductor.CodeNotThere},
+		"a name":                         {source: named, left: left{nothing: true}, code: contract.CodeNotThere},
 		"a name that need not be":        {source: named, ignore: true, left: left{nothing: true}, said: "there is no deployment x, and never was: nothing was removed\n"},
 		"a file":                         {source: filed, left: left{nothing: true}, said: "there is no deployment x, and never was: nothing was removed\n"},
 		"one that was removed":           {source: named, left: left{known: true, nothing: true}, there: true},
 		"one that outlived its state":    {source: named, ignore: true, there: true},
-		"one that outlived it, by name":  {source: named, code: conductor.CodeNotThere},
+		"one that outlived it, by name":  {source: named, code: contract.CodeNotThere},
 		"one that is there, and ignored": {source: named, ignore: true, left: left{known: true}, there: true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -114,7 +114,7 @@ func (o *installOptions) how(workflow string, with deployment.Prepare) deploymen
 }
 
 // conduct carries out a workflow, and leaves the cluster running with --keep-cluster.
-func (o *installOptions) conduct(ctx context.Context, io console.Streams, d *deployment.Deployment, w conductor.Workflow) (*report.Run, error) {
+func (o *installOptions) conduct(ctx context.Context, io console.Streams, d *deployment.Deployment, w stages.Workflow) (*report.Run, error) {
 	record, err := d.Conduct(ctx, w)
 	err = summary(io, record, err)
 	printReproduction(io, record)

@@ -10,7 +10,7 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // TestAnInstallKeepsTheInstalledRelease where the configuration names an older one, if this
@@ -26,7 +26,7 @@ func TestAnInstallKeepsTheInstalledRelease(t *testing.T) {
 		"before an upgrade":       {names: "1.1.0", installed: "1.0.0"},
 		"of a newer program":      {names: "1.0.0", installed: "9.0.0"},
 		"forged":                  {names: "1.0.0", installed: "../1.1.0"},
-		"nothing is installed":    {names: "1.0.0", err: &fault.Fault{Code: conductor.CodeNotThere, Class: fault.Usage}},
+		"nothing is installed":    {names: "1.0.0", err: &fault.Fault{Code: contract.CodeNotThere, Class: fault.Usage}},
 		"the release is a folder": {names: "1.0.0", dir: "shop", installed: "1.1.0"},
 		"it names a folder":       {names: "./shop", installed: "1.1.0"},
 		"it is in a repository":   {names: "https://git.example.com/shop.git@1.0.0", installed: "1.1.0"},

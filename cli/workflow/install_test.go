@@ -21,15 +21,15 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/progress"
 	providers "github.com/slipway-sh/slipway/providers/all"
-	steps "github.com/slipway-sh/slipway/stages/all"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
+	"github.com/slipway-sh/slipway/stages/incontainer"
 )
 
 // TestInstallReadsTheReleaseFirst: what validate says of its files, an install says before
 // anything starts.
 func TestInstallReadsTheReleaseFirst(t *testing.T) {
-	p := &source.Program{Providers: providers.All(), Contents: steps.Contents}
+	p := &source.Program{Providers: providers.All(), Contents: incontainer.Contents}
 	pins, err := lock.Load()
 	require.NoError(t, err)
 	index := bundle.Index{Version: bundle.Format, Platform: "linux/amd64"}

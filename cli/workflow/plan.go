@@ -128,7 +128,7 @@ func (o *planOptions) approve(p *contract.Plan) string {
 	return o.upgrade.install.deployment.Line().Command(command)
 }
 
-func (o *planOptions) make(ctx context.Context, io console.Streams, w conductor.Workflow, do func(context.Context, *deployment.Deployment) error) error {
+func (o *planOptions) make(ctx context.Context, io console.Streams, w stages.Workflow, do func(context.Context, *deployment.Deployment) error) error {
 	var how deployment.Run
 	switch {
 	case w.Name == config.Upgrade:

@@ -229,7 +229,7 @@ func (o *reproduceOptions) reproduce(ctx context.Context, io console.Streams) (s
 }
 
 // possible returns a fault unless the deployment can run w.
-func (o *reproduceOptions) possible(ctx context.Context, d *deployment.Deployment, w conductor.Workflow) error {
+func (o *reproduceOptions) possible(ctx context.Context, d *deployment.Deployment, w stages.Workflow) error {
 	if o.named {
 		if known, err := d.Known(ctx); err != nil || known {
 			return cmp.Or(err, notFresh(d.Config.Global.Name))

@@ -13,6 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/providers/existing"
+	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -95,7 +96,7 @@ func TestWithoutAccessToAClusterThatIsThere(t *testing.T) {
 	missing := errors.New("it is not where the configuration says")
 	c, e, asked := there(t, map[string]any{"file(": `{"cluster":true}`}, missing)
 	for _, removes := range []bool{false, true} {
-		record, err := c.Conduct(t.Context(), Workflow{Name: config.Install, Removes: removes})
+		record, err := c.Conduct(t.Context(), stages.Workflow{Name: config.Install, Removes: removes})
 		require.ErrorIs(t, err, missing)
 		require.Nil(t, record)
 	}
@@ -128,7 +129,7 @@ func TestTheToolchainReachesAClusterThatIsThere(t *testing.T) {
 
 // An existing cluster may have what no state knows of.
 func TestNothingIsLeftOfADeploymentThatIsNotKnown(t *testing.T) {
-	removal := Workflow{Name: config.Destroy, Removes: true}
+	removal := stages.Workflow{Name: config.Destroy, Removes: true}
 	for plan, want := range map[string]bool{
 		`{}`: true,
 		`{"changes":[{"of":"objects","action":"remove"}]}`: false,

@@ -74,7 +74,8 @@ func (c *Cluster) start(ctx context.Context, s *dagger.Service) error {
 }
 
 func (c *Cluster) awaitPods(ctx context.Context, s *dagger.Service) error {
-	return commands{c.deployment}.queryIn(ctx, containers.Exec{Cluster: s}, "await-pods", contract.StateRequest{}, nil)
+	_, err := query(ctx, commands{c.deployment}, containers.Exec{Cluster: s}, contract.AwaitPods, contract.Nothing{})
+	return err
 }
 
 // ClusterID is the Dagger id of the cluster's service, which runs.

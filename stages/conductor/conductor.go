@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -26,8 +27,6 @@ const (
 	// codeNotWritten: the record of a run could not be written to the deployment's state.
 	// This does not affect what the run did.
 	codeNotWritten fault.Code = "RUN-007"
-	// CodeNotThere: nothing is installed under that name.
-	CodeNotThere fault.Code = "DEP-001"
 	// codeNoCluster: the provider runs no cluster of its own.
 	codeNoCluster fault.Code = "DEP-002"
 	// codePorts: ports of this machine on which the cluster is to be reached are
@@ -124,7 +123,7 @@ type Conductor struct {
 // New is a conductor for a deployment. It touches nothing.
 func New(opts Options) (*Conductor, error) {
 	cfg := opts.Config
-	environment, err := EnvironmentOf(opts.Provider, DeploymentOf(cfg))
+	environment, err := stages.EnvironmentOf(opts.Provider, stages.DeploymentOf(cfg))
 	if err != nil {
 		return nil, err
 	}
@@ -162,13 +161,26 @@ func New(opts Options) (*Conductor, error) {
 // runner runs the steps of a run, which holds the lock if it needs one.
 func (c *Conductor) runner(run string, l *deploymentLock) *containerRunner {
 	return &containerRunner{
-		requests: requests{run, c.inputs},
+		requests: stages.Requests{Run: run, Inputs: c.inputs},
 		mounts: mounts{
 			client: c.opts.Client, cluster: c.service, environment: c.inputs.Environment, release: c.opts.ReleaseDir,
 			manifests: c.opts.Images.Manifests, tlsKey: c.opts.TLSKey, given: c.opts.UserSecrets, access: c.access, account: c.account,
 		},
 		deployment: c.Cluster.deployment, lock: l,
 	}
+}
+
+// Steps are the names, "stage/name", of the steps of a workflow on this deployment.
+func (c *Conductor) Steps(w stages.Workflow) ([]string, error) {
+	nodes, err := stages.Nodes(w, c.inputs)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]string, len(nodes))
+	for i, n := range nodes {
+		out[i] = n.String()
+	}
+	return out, nil
 }
 
 // Ping checks that the engine responds.

@@ -5,20 +5,23 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"sync"
 
 	"dagger.io/dagger"
 
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/providers"
+	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // containerRunner runs each step in a container of its own, unless a cached result holds.
 type containerRunner struct {
-	requests
+	requests stages.Requests
 	mounts
 	deployment *containers.Deployment
 	lock       *deploymentLock // nil for what needs no lock
@@ -28,13 +31,14 @@ type containerRunner struct {
 	cached map[string]contract.CachedResult // earlier results that hold, by step
 }
 
-func (c *containerRunner) run(ctx context.Context, s contract.Spec, in, out any) (result contract.Result, err error) {
+// Run runs a step, unless a cached result holds.
+func (c *containerRunner) Run(ctx context.Context, s contract.Spec, in, out any) (result contract.Result, err error) {
 	if !s.Harmless {
 		if err := c.lock.wait(ctx); err != nil {
 			return result, err
 		}
 	}
-	req, err := c.of(s, in)
+	req, err := c.requests.Of(s, in)
 	if err != nil {
 		return result, err
 	}
@@ -127,6 +131,25 @@ func (m mounts) mount(ctx context.Context, e *containers.Exec, s contract.Spec) 
 	return nil
 }
 
+// directory is a Terraform root on the engine.
+func directory(client *dagger.Client, root fs.FS) (*dagger.Directory, error) {
+	dir := client.Directory()
+	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := bounded.FS(root, name, bounded.Generated)
+		if err == nil {
+			dir = dir.WithNewFile(name, string(text))
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the Terraform root: %w", err)
+	}
+	return dir, nil
+}
+
 func decodeResult(id string, done containers.Outcome) (contract.Result, error) {
 	var result contract.Result
 	if done.Result == nil {
@@ -176,31 +199,26 @@ func (a *clusterAccess) secret(ctx context.Context) (*dagger.Secret, error) {
 // Their errors are the faults that the commands printed.
 type commands struct{ deployment *containers.Deployment }
 
-// query runs an action of `slipway state` and decodes its answer into out, unless that is nil.
-func (c commands) query(ctx context.Context, action string, req contract.StateRequest, out any) error {
-	return c.queryIn(ctx, containers.Exec{}, action, req, out)
+// query runs an action of `slipway state` in a container with what e says, and returns its answer.
+func query[In, Out any](ctx context.Context, c commands, e containers.Exec, action contract.Action[In, Out], in In) (out Out, err error) {
+	if e.Args, err = stateCommand(action, in); err != nil {
+		return out, err
+	}
+	if _, none := any(out).(contract.Nothing); none {
+		_, err = c.exec(ctx, e)
+		return out, err
+	}
+	e.Result = contract.ResultFile
+	err = c.result(ctx, e, &out)
+	return out, err
 }
 
-// queryIn is ask in a container with what e says.
-func (c commands) queryIn(ctx context.Context, e containers.Exec, action string, req contract.StateRequest, out any) error {
-	var err error
-	if e.Args, err = stateCommand(action, req); err != nil {
-		return err
-	}
-	if out != nil {
-		e.Result = contract.ResultFile
-		return c.result(ctx, e, out)
-	}
-	_, err = c.exec(ctx, e)
-	return err
-}
-
-func stateCommand(action string, req contract.StateRequest) ([]string, error) {
-	text, err := json.Marshal(req)
+func stateCommand[In, Out any](action contract.Action[In, Out], in In) ([]string, error) {
+	text, err := json.Marshal(in)
 	if err != nil {
 		return nil, fmt.Errorf("encode the request: %w", err)
 	}
-	return []string{"slipway", "state", action, string(text)}, nil
+	return []string{"slipway", "state", string(action), string(text)}, nil
 }
 
 // result runs e, of which the result is JSON, and decodes that.

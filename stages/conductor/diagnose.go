@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -17,16 +19,16 @@ const diagnosisLimit = time.Minute
 
 // diagnose looks in the cluster for the cause of failures, a minute at most. It is nil if none of the
 // failed steps works on the cluster. An error says why there is no diagnosis.
-func diagnose(ctx context.Context, steps *containerRunner, g *Graph, workflow string, failed []pipeline.Result) (*contract.Diagnosis, error) {
+func diagnose(ctx context.Context, steps *containerRunner, g *stages.Graph, workflow string, failed []pipeline.Result) (*contract.Diagnosis, error) {
 	in := diagnosisInput(g, failed)
-	in.Refused = installs(workflow) && allRefuse(failed)
+	in.Refused = contract.Installs(workflow) && allRefuse(failed)
 	if len(in.Failed) == 0 {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, diagnosisLimit)
 	defer cancel()
 	var out contract.Diagnosis
-	if _, err := steps.run(ctx, contract.DiagnosisStep().Spec, in, &out); err != nil {
+	if _, err := steps.Run(ctx, contract.DiagnosisStep().Spec, in, &out); err != nil {
 		return nil, fmt.Errorf("look for the cause in the cluster: %w", err)
 	}
 	return &out, nil
@@ -57,10 +59,10 @@ func note(record *report.Run, failed []pipeline.Result, d *contract.Diagnosis, e
 }
 
 // diagnosisInput has the failed steps that work on the cluster.
-func diagnosisInput(g *Graph, failed []pipeline.Result) contract.DiagnosisInput {
+func diagnosisInput(g *stages.Graph, failed []pipeline.Result) contract.DiagnosisInput {
 	in := contract.DiagnosisInput{Failed: []contract.FailedStep{}, Namespaces: []string{}}
 	for _, r := range failed {
-		if r.Status != pipeline.Failed || !g.online(r.Key) && r.Key != contract.CheckEarlierSpec().Key {
+		if r.Status != pipeline.Failed || !g.Online(r.Key) && r.Key != contract.CheckEarlierSpec().Key {
 			continue
 		}
 		s := contract.FailedStep{Stage: r.Stage, Step: r.Name}
@@ -84,4 +86,19 @@ func diagnosisInput(g *Graph, failed []pipeline.Result) contract.DiagnosisInput 
 		in.Health = contract.NodeHealth
 	}
 	return in
+}
+
+// allRefuse reports whether each step that failed refuses the run.
+func allRefuse(results []pipeline.Result) bool {
+	return !slices.ContainsFunc(results, func(r pipeline.Result) bool {
+		return r.Status == pipeline.Failed && !contract.Refuses(r.Stage, r.Err)
+	})
+}
+
+// BackedUp reports whether the run of an upgrade has come as far as its backup: only then is
+// there something to go on with, or to go back from.
+func BackedUp(r *report.Run) bool {
+	return slices.ContainsFunc(r.Steps, func(s report.Step) bool {
+		return s.ID() == contract.BackupStep().String() && s.Status.OK()
+	})
 }

@@ -32,7 +32,7 @@ func (c *Conductor) Checkup(ctx context.Context) (out Checkup, err error) {
 	steps.scratch = "/slipway/scratch"
 	steps.deployment = containers.Open(c.opts.Client, c.name, c.opts.Images, State{}.access(contract.Environment{}, c.opts.Origin))
 	var machine contract.Preflight
-	if _, err = steps.run(ctx, contract.PreflightStep().Spec, in, &machine); err == nil {
+	if _, err = steps.Run(ctx, contract.PreflightStep().Spec, in, &machine); err == nil {
 		out.Machine = &machine
 	}
 	access := c.inputs.Environment.External
@@ -41,7 +41,7 @@ func (c *Conductor) Checkup(ctx context.Context) (out Checkup, err error) {
 	}
 	var cluster contract.ClusterPreflight
 	// That a deployment of this name is in the cluster is no problem of the cluster.
-	_, unmet := steps.run(ctx, contract.ClusterPreflightStep().Spec, contract.ClusterPreflightInput{Kubernetes: c.inputs.Tools["kubectl"], StorageClass: access.StorageClass, TakeOwnership: true}, &cluster)
+	_, unmet := steps.Run(ctx, contract.ClusterPreflightStep().Spec, contract.ClusterPreflightInput{Kubernetes: c.inputs.Tools["kubectl"], StorageClass: access.StorageClass, TakeOwnership: true}, &cluster)
 	if unmet == nil {
 		out.Cluster = &cluster
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/providers/local"
+	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -167,15 +168,15 @@ func (e *engine) all() string {
 }
 
 // sample is a workflow with some steps of each kind.
-func sample(t *testing.T, in contract.Inputs) *Graph {
+func sample(t *testing.T, in contract.Inputs) *stages.Graph {
 	t.Helper()
-	g, err := newGraph(Workflow{Name: config.Install, Wire: func(g *Graph) error {
-		Add(g, contract.PreflightStep(), func() contract.PreflightInput { return contract.PreflightInput{} })
+	g, err := stages.Wire(stages.Workflow{Name: config.Install, Wire: func(g *stages.Graph) error {
+		stages.Add(g, contract.PreflightStep(), func() contract.PreflightInput { return contract.PreflightInput{} })
 		node := g.Action(contract.NodeKey())
-		Add(g, contract.TerraformStep(), func() contract.TerraformInput { return contract.TerraformInput{} }, node)
-		Add(g, contract.ClusterStep(), func() contract.ClusterInput { return contract.ClusterInput{} })
-		Add(g, contract.ComponentStep().Named(contract.StagePreOrchestrator, "gitea"), func() contract.ComponentInput { return contract.ComponentInput{} })
-		Add(g, contract.SyncStep(), func() contract.AppsInput { return contract.AppsInput{} })
+		stages.Add(g, contract.TerraformStep(), func() contract.TerraformInput { return contract.TerraformInput{} }, node)
+		stages.Add(g, contract.ClusterStep(), func() contract.ClusterInput { return contract.ClusterInput{} })
+		stages.Add(g, contract.ComponentStep().Named(contract.StagePreOrchestrator, "gitea"), func() contract.ComponentInput { return contract.ComponentInput{} })
+		stages.Add(g, contract.SyncStep(), func() contract.AppsInput { return contract.AppsInput{} })
 		return nil
 	}}, in, nil, nil)
 	require.NoError(t, err)

@@ -18,6 +18,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages"
 )
 
 const (
@@ -103,7 +104,7 @@ func (r *hookRunner) once(ctx context.Context, h config.Hook, on pipeline.Result
 
 	ctx, stop := r.lock.bound(ctx)
 	defer stop()
-	own, end := inSpan(ctx, res.Key)
+	own, end := stages.Span(ctx, res.Key)
 	out, err := r.exec(own, h, on.Key, r.env(h, on))
 	interrupted := err != nil && ctx.Err() != nil
 	if !interrupted {

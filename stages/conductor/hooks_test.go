@@ -288,7 +288,7 @@ func TestWhatAHookLacksIsFoundBeforeAnythingStarts(t *testing.T) {
 }
 
 func TestAHookReachesTheClusterAsItsStepDoes(t *testing.T) {
-	c := hookExecutor{cluster: &containers.Cluster{}, online: sample(t, contract.Inputs{}).online}
+	c := hookExecutor{cluster: &containers.Cluster{}, online: sample(t, contract.Inputs{}).Online}
 	for step, want := range map[string]bool{
 		"infrastructure/preflight": false, "infrastructure/terraform": false, "infrastructure/node": false,
 		"infrastructure/cluster": true, "preorchestrator/gitea": true, "orchestrator/sync": true,

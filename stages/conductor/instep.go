@@ -28,7 +28,7 @@ func (r *Records) Kernel(ctx context.Context) (string, error) {
 // the cluster, if there is one. It has no secrets besides the cluster's.
 func (c *Conductor) inStep(ctx context.Context, run, step string) (*dagger.Container, error) {
 	ctr, err := c.toolchain(ctx)
-	if errors.Is(err, &fault.Fault{Code: CodeNotThere}) { // it failed before
+	if errors.Is(err, &fault.Fault{Code: contract.CodeNotThere}) { // it failed before
 		ctr, err = c.Cluster.deployment.Toolchain(nil), nil
 	}
 	if err != nil {
@@ -46,7 +46,7 @@ func (c *Conductor) inStep(ctx context.Context, run, step string) (*dagger.Conta
 	}
 	ctr, err = ctr.WithExec([]string{"cp", request, contract.RequestFile}).Sync(ctx)
 	if err != nil && ctx.Err() == nil {
-		return nil, &fault.Fault{Code: CodeNotThere, Class: fault.Usage, Op: "open the container of " + step, Err: fmt.Errorf("the step left no request: %w", err),
+		return nil, &fault.Fault{Code: contract.CodeNotThere, Class: fault.Usage, Op: "open the container of " + step, Err: fmt.Errorf("the step left no request: %w", err),
 			Fix: "name a step that ran: slipway runs show " + fault.Quote(run) + " lists them"}
 	}
 	return ctr, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -17,7 +18,7 @@ import (
 func TestTheLineOfADeployment(t *testing.T) {
 	created := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	stored := &contract.Stored{Cluster: true, Platform: "1.0.0", Record: &report.Run{ID: "r1", Workflow: "install", Outcome: report.Failed, Platform: report.Platform{Name: "shop", Version: "1.1.0"}}}
-	require.Equal(t, DeploymentSummary{Deployment: "blue", Release: "shop", Installed: "1.0.0", State: contract.Failure, Run: "r1", Workflow: "install", Created: created}, SummaryOf("blue", created, stored, false))
+	require.Equal(t, contract.DeploymentSummary{Deployment: "blue", Release: "shop", Installed: "1.0.0", State: contract.Failure, Run: "r1", Workflow: "install", Created: created}, contract.SummaryOf("blue", created, stored, false))
 }
 
 // TestTheDeploymentsOfAnEngineAreListed out of their volumes, whose names an index has.
@@ -25,7 +26,7 @@ func TestTheDeploymentsOfAnEngineAreListed(t *testing.T) {
 	c, e := conducted(t, map[string]any{`"state","index"`: `["blue","green","../x"]`, `"state","list"`: `[{"deployment":"blue"},{"deployment":"green","problem":"it is damaged"}]`})
 	all, err := c.List(t.Context())
 	require.NoError(t, err)
-	require.Equal(t, []DeploymentSummary{
+	require.Equal(t, []contract.DeploymentSummary{
 		{Deployment: "blue"}, {Deployment: "green", Problem: "it is damaged"},
 	}, all)
 	asked := e.all()
@@ -58,7 +59,7 @@ func TestARunEntersTheEnginesIndex(t *testing.T) {
 		c.opts.State.URL = url
 		c, err := New(c.opts)
 		require.NoError(t, err)
-		_, err = c.Conduct(t.Context(), Workflow{Name: config.Destroy, Removes: true, Wire: func(g *Graph) error {
+		_, err = c.Conduct(t.Context(), stages.Workflow{Name: config.Destroy, Removes: true, Wire: func(g *stages.Graph) error {
 			g.Action(contract.NodeRemoveKey())
 			return nil
 		}})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -53,12 +54,12 @@ func TestWhatARunKnowsIsTheEnginesInSecretOnly(t *testing.T) {
 		Env: map[string]string{"GREETING": "hello", "DB_PASSWORD": "c4nary-env", "PIN_TOKEN": "123"},
 	}}
 	c.opts.Config.Hooks[0].SetDefaults()
-	_, err := c.Conduct(t.Context(), Workflow{Name: config.Install, Wire: func(g *Graph) error {
-		s := Add(g, contract.PreflightStep(), func() contract.PreflightInput {
+	_, err := c.Conduct(t.Context(), stages.Workflow{Name: config.Install, Wire: func(g *stages.Graph) error {
+		s := stages.Add(g, contract.PreflightStep(), func() contract.PreflightInput {
 			return contract.PreflightInput{TLS: &contract.UserTLS{CA: "c4nary-input"}}
 		})
 		verified := g.Action(contract.CheckEarlierSpec().Key, s)
-		Add(g, contract.ClusterStep(), func() contract.ClusterInput { return contract.ClusterInput{} }, verified)
+		stages.Add(g, contract.ClusterStep(), func() contract.ClusterInput { return contract.ClusterInput{} }, verified)
 		return nil
 	}})
 	require.NoError(t, err)
@@ -100,7 +101,7 @@ func TestARequestOfAnySizeReachesTheStep(t *testing.T) {
 	steps, e := stepRunner(t, map[string]any{"{export": `{"status":"succeeded","output":{}}`})
 	big := contract.PreflightInput{TLS: &contract.UserTLS{CA: strings.Repeat("x", 1<<20)}}
 	var out contract.Preflight
-	_, err := steps.run(t.Context(), contract.PreflightStep().Spec, big, &out)
+	_, err := steps.Run(t.Context(), contract.PreflightStep().Spec, big, &out)
 	require.NoError(t, err)
 	var parts int
 	for _, query := range e.asked {

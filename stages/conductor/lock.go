@@ -37,7 +37,7 @@ type deploymentLock struct {
 func (r *run) takeLock(ctx context.Context) (context.Context, *deploymentLock, context.CancelCauseFunc) {
 	ctx, end := context.WithCancelCause(ctx)
 	l := &deploymentLock{taken: make(chan struct{}), tried: make(chan struct{}), lost: make(chan struct{}), halt: make(chan error, 1), end: end}
-	hold, err := stateCommand("hold", contract.StateRequest{Who: r.who(), Patience: contract.Duration(r.opts.LockTimeout), Port: containers.HoldPort})
+	hold, err := stateCommand(contract.HoldLock, contract.HoldInput{Who: r.who(), Patience: contract.Duration(r.opts.LockTimeout), Port: containers.HoldPort})
 	l.hold = r.Cluster.deployment.Hold(hold...)
 	l.aside.Go(func() {
 		defer close(l.tried)
@@ -52,7 +52,7 @@ func (r *run) takeLock(ctx context.Context) (context.Context, *deploymentLock, c
 		err := r.open(ctx)
 		if err == nil && ctx.Err() == nil {
 			close(l.taken)
-			l.aside.Go(func() { l.watch(ctx, r.commands, r.steps.requests.run) })
+			l.aside.Go(func() { l.watch(ctx, r.commands, r.steps.requests.Run) })
 			return
 		}
 		if ctx.Err() == nil {
@@ -88,7 +88,7 @@ func (l *deploymentLock) close() {
 // watch has a container watch the lock until ctx ends: nothing else shows that its holder has ended.
 func (l *deploymentLock) watch(ctx context.Context, c commands, run string) {
 	watch := func() error {
-		if err := c.query(ctx, "watch", contract.StateRequest{Who: lock.Holder{Run: run}}, nil); err != nil {
+		if _, err := query(ctx, c, containers.Exec{}, contract.WatchLock, contract.HeldInput{Who: lock.Holder{Run: run}}); err != nil {
 			return err
 		}
 		return errors.New("the lock is not watched any more") // it ends with an error or not at all

@@ -16,6 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -27,7 +28,7 @@ const (
 
 // loseWhile conducts a workflow of two steps, one after the other, whose lock is lost while
 // the first one runs, which lasts for d and then leaves result.
-func loseWhile(t *testing.T, d time.Duration, result string, w Workflow) (*report.Run, *engine, error) {
+func loseWhile(t *testing.T, d time.Duration, result string, w stages.Workflow) (*report.Run, *engine, error) {
 	t.Helper()
 	c, e := conducted(t, map[string]any{
 		firstStep: result, secondStep: `{"status":"succeeded","output":{}}`, `"slipway","state","keep"`: "{}",
@@ -46,10 +47,10 @@ func loseWhile(t *testing.T, d time.Duration, result string, w Workflow) (*repor
 }
 
 // twoSteps is an install that runs firstStep, and then secondStep.
-func twoSteps() Workflow {
-	return Workflow{Name: config.Install, Wire: func(g *Graph) error {
-		first := Add(g, contract.NamespacesStep(), func() contract.NamespacesInput { return contract.NamespacesInput{} })
-		Add(g, contract.RequiresStep(), func() contract.Nothing { return contract.Nothing{} }, first)
+func twoSteps() stages.Workflow {
+	return stages.Workflow{Name: config.Install, Wire: func(g *stages.Graph) error {
+		first := stages.Add(g, contract.NamespacesStep(), func() contract.NamespacesInput { return contract.NamespacesInput{} })
+		stages.Add(g, contract.RequiresStep(), func() contract.Nothing { return contract.Nothing{} }, first)
 		return nil
 	}}
 }
@@ -71,7 +72,7 @@ func TestARunThatLosesTheLock(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					start := time.Now()
-					record, e, err := loseWhile(t, c.lasts, c.result, Workflow{Removes: removes})
+					record, e, err := loseWhile(t, c.lasts, c.result, stages.Workflow{Removes: removes})
 					require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeLost})
 					require.ErrorContains(t, err, "bob took it over")
 					require.Equal(t, fault.Locked, fault.ClassOf(err))
@@ -101,8 +102,8 @@ func TestALockLostAtTheVeryEnd(t *testing.T) {
 		c.opts.ReleaseDir = c.opts.Client.Directory()
 		lost := make(chan struct{})
 		e.exit, e.fails, e.lasts[watching] = 6, watching, lost
-		record, err := c.Conduct(t.Context(), Workflow{Name: config.Install, Wire: func(g *Graph) error {
-			Add(g, contract.NamespacesStep(), func() contract.NamespacesInput {
+		record, err := c.Conduct(t.Context(), stages.Workflow{Name: config.Install, Wire: func(g *stages.Graph) error {
+			stages.Add(g, contract.NamespacesStep(), func() contract.NamespacesInput {
 				close(lost)
 				synctest.Wait()
 				return contract.NamespacesInput{}
@@ -123,8 +124,8 @@ func TestARunThatIsInterruptedBeforeItHasTheLock(t *testing.T) {
 		interrupt := errors.New("interrupted")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Minute, func() { cancel(interrupt) })
-		record, err := c.Conduct(ctx, Workflow{Name: config.Install, Wire: func(g *Graph) error {
-			Add(g, contract.PreflightStep(), func() contract.PreflightInput { return contract.PreflightInput{} })
+		record, err := c.Conduct(ctx, stages.Workflow{Name: config.Install, Wire: func(g *stages.Graph) error {
+			stages.Add(g, contract.PreflightStep(), func() contract.PreflightInput { return contract.PreflightInput{} })
 			return nil
 		}})
 		require.Nil(t, record)
@@ -204,8 +205,8 @@ func TestALockThatCannotBeReleased(t *testing.T) {
 	c, e := conducted(t, map[string]any{firstStep: `{"status":"succeeded","output":{}}`, `"slipway","state","keep"`: "{}"})
 	c.opts.ReleaseDir = c.opts.Client.Directory()
 	e.problems = map[string]string{"{stop}": "context deadline exceeded"}
-	record, err := c.Conduct(t.Context(), Workflow{Name: config.Install, Wire: func(g *Graph) error {
-		Add(g, contract.NamespacesStep(), func() contract.NamespacesInput { return contract.NamespacesInput{} })
+	record, err := c.Conduct(t.Context(), stages.Workflow{Name: config.Install, Wire: func(g *stages.Graph) error {
+		stages.Add(g, contract.NamespacesStep(), func() contract.NamespacesInput { return contract.NamespacesInput{} })
 		return nil
 	}})
 	require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeRelease})

@@ -9,6 +9,7 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -26,8 +27,8 @@ func TestADeploymentWithoutItsClusterIsNamed(t *testing.T) {
 		says   string
 	}{
 		"the cluster":     {`{"id":"d1","cluster":true,"lost":true,"record":{"version":1,"id":"r1","workflow":"install"}}`, codeLost, "the engine has removed the cluster of deployment slipway with all data in it; its last run"},
-		"never installed": {`{}`, CodeNotThere, "deployment slipway is not installed"},
-		"removed":         {`{"record":{"version":1,"id":"r2","workflow":"destroy","outcome":"succeeded"}}`, CodeNotThere, "deployment slipway is not installed"},
+		"never installed": {`{}`, contract.CodeNotThere, "deployment slipway is not installed"},
+		"removed":         {`{"record":{"version":1,"id":"r2","workflow":"destroy","outcome":"succeeded"}}`, contract.CodeNotThere, "deployment slipway is not installed"},
 	} {
 		for what, ask := range asked {
 			c, e := conducted(t, map[string]any{`"state","show"`: x.stored})
@@ -63,9 +64,9 @@ func TestTheStatusOfADeploymentWithoutItsCluster(t *testing.T) {
 }
 
 // installing is a workflow of one step.
-func installing(name string) Workflow {
-	return Workflow{Name: name, Removes: name == config.Destroy, Wire: func(g *Graph) error {
-		Add(g, contract.RequiresStep(), func() contract.Nothing { return contract.Nothing{} })
+func installing(name string) stages.Workflow {
+	return stages.Workflow{Name: name, Removes: name == config.Destroy, Wire: func(g *stages.Graph) error {
+		stages.Add(g, contract.RequiresStep(), func() contract.Nothing { return contract.Nothing{} })
 		return nil
 	}}
 }

@@ -72,11 +72,12 @@ func (r *run) checkOpened(now contract.Opened) error {
 // open has the run, which has the lock, find out what the state knows, and gives a deployment
 // that has no identity one. Without the cluster only an install and a destroy go on.
 func (r *run) open(ctx context.Context) error {
-	if !installs(r.workflow.Name) && !r.workflow.Removes {
+	if !contract.Installs(r.workflow.Name) && !r.workflow.Removes {
 		return nil
 	}
-	var now contract.Opened
-	if err := r.queryIndexed(ctx, r.looking(containers.Exec{}), "open", contract.StateRequest{Who: r.who(), Deployment: r.name}, &now); err != nil {
+	e, entry := r.indexed(r.looking(containers.Exec{}))
+	now, err := query(ctx, r.commands, e, contract.OpenState, contract.HeldInput{Who: r.who(), Deployment: r.name, Entry: entry})
+	if err != nil {
 		return err
 	}
 	r.past, r.steps.known = now.Phases, now.Known
@@ -84,7 +85,7 @@ func (r *run) open(ctx context.Context) error {
 }
 
 func (r *run) who() lock.Holder {
-	return lock.Holder{User: r.opts.User, Host: r.opts.Host, Run: r.steps.requests.run, Workflow: r.workflow.Name}
+	return lock.Holder{User: r.opts.User, Host: r.opts.Host, Run: r.steps.requests.Run, Workflow: r.workflow.Name}
 }
 
 // onlyOnVolumes is the warning of a first install if something of the deployment is on the engine's

@@ -13,6 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -41,7 +42,7 @@ func TestPhasesHaveTheStepsOfTheirComponents(t *testing.T) {
 	node := func(stage, name string) pipeline.Node {
 		return pipeline.Node{Key: pipeline.Key{Stage: stage, Name: name}}
 	}
-	got := PhasesOf(inPhases(t), []pipeline.Node{
+	got := stages.PhasesOf(inPhases(t), []pipeline.Node{
 		node(contract.StageInfrastructure, "web"), node(contract.StagePreOrchestrator, "gitea"), node(contract.StageOrchestrator, "gitea"), node(contract.StageTest, "web"),
 	})
 	require.Equal(t, []report.Phase{
@@ -49,7 +50,7 @@ func TestPhasesHaveTheStepsOfTheirComponents(t *testing.T) {
 		{Name: "Setup", Steps: []string{"infrastructure/preflight", "preorchestrator/gitea", "orchestrator/gitea"}},
 		{Name: "Removal", Steps: []string{"infrastructure/node-remove"}},
 	}, got)
-	require.Empty(t, PhasesOf(&platform.Release{}, nil))
+	require.Empty(t, stages.PhasesOf(&platform.Release{}, nil))
 }
 
 // TestARunRecordsItsPhases, and who has agreed to it.
@@ -59,8 +60,8 @@ func TestARunRecordsItsPhases(t *testing.T) {
 	})
 	c.opts.Release, c.opts.User, c.opts.Host = inPhases(t), "alice", "desk"
 	c.Agreed(&report.Approval{How: report.ByYes, Answered: time.Now().UTC()})
-	record, err := c.Conduct(t.Context(), Workflow{Name: config.Install, Wire: func(g *Graph) error {
-		Add(g, contract.PreflightStep(), func() contract.PreflightInput { return contract.PreflightInput{} })
+	record, err := c.Conduct(t.Context(), stages.Workflow{Name: config.Install, Wire: func(g *stages.Graph) error {
+		stages.Add(g, contract.PreflightStep(), func() contract.PreflightInput { return contract.PreflightInput{} })
 		return nil
 	}})
 	require.NoError(t, err)
@@ -73,7 +74,7 @@ func TestARunRecordsItsPhases(t *testing.T) {
 
 // TestARemovalHasThePhasesOfTheLastRun: it has no release.
 func TestARemovalHasThePhasesOfTheLastRun(t *testing.T) {
-	last, err := json.Marshal(contract.Opened{Phases: PhasesOf(inPhases(t), nil)})
+	last, err := json.Marshal(contract.Opened{Phases: stages.PhasesOf(inPhases(t), nil)})
 	require.NoError(t, err)
 	for _, c := range []struct {
 		opened string
@@ -83,7 +84,7 @@ func TestARemovalHasThePhasesOfTheLastRun(t *testing.T) {
 		{`{}`, map[string]pipeline.Status{}},
 	} {
 		conductor, e := conducted(t, map[string]any{`"slipway","state","open"`: c.opened, `"slipway","state","keep"`: "{}"})
-		record, err := conductor.Conduct(t.Context(), Workflow{Name: config.Destroy, Removes: true, Wire: func(g *Graph) error {
+		record, err := conductor.Conduct(t.Context(), stages.Workflow{Name: config.Destroy, Removes: true, Wire: func(g *stages.Graph) error {
 			g.Action(contract.NodeRemoveKey())
 			return nil
 		}})

@@ -9,12 +9,13 @@ import (
 
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // Plan finds out what w would do, and keeps that plan in the deployment's state. It changes nothing else
 // and takes no lock. Unless w removes, it starts Slipway's cluster, if that does not run, and stops it again.
-func (c *Conductor) Plan(ctx context.Context, w Workflow) (*contract.Plan, error) {
+func (c *Conductor) Plan(ctx context.Context, w stages.Workflow) (*contract.Plan, error) {
 	if _, err := c.access.secret(ctx); err != nil {
 		return nil, err
 	}
@@ -27,7 +28,7 @@ func (c *Conductor) Plan(ctx context.Context, w Workflow) (*contract.Plan, error
 
 // Nothing reports whether w, which removes, would find nothing of a deployment that the state does not
 // know: an existing cluster may have outlived the state.
-func (c *Conductor) Nothing(ctx context.Context, w Workflow) (bool, error) {
+func (c *Conductor) Nothing(ctx context.Context, w stages.Workflow) (bool, error) {
 	if c.access == nil {
 		return true, nil
 	}
@@ -73,7 +74,7 @@ func (r *run) approved(ctx context.Context, lock *deploymentLock, record *report
 
 // plan has a container plan w. It starts the cluster, if it is there and does not run, and waits
 // for its pods: a plan looks once. It reports whether it started the cluster.
-func (c *Conductor) plan(ctx context.Context, req contract.PlanRequest, w Workflow) (plan *contract.Plan, started bool, err error) {
+func (c *Conductor) plan(ctx context.Context, req contract.PlanRequest, w stages.Workflow) (plan *contract.Plan, started bool, err error) {
 	if req.Cluster, err = c.hasCluster(ctx, w); err != nil {
 		return nil, false, err
 	}
@@ -89,7 +90,7 @@ func (c *Conductor) plan(ctx context.Context, req contract.PlanRequest, w Workfl
 }
 
 // hasCluster reports whether there is a cluster, running or not, for a plan of w to look at.
-func (c *Conductor) hasCluster(ctx context.Context, w Workflow) (bool, error) {
+func (c *Conductor) hasCluster(ctx context.Context, w stages.Workflow) (bool, error) {
 	switch {
 	case c.service == nil, c.opts.Background != "":
 		return true, nil
@@ -100,7 +101,7 @@ func (c *Conductor) hasCluster(ctx context.Context, w Workflow) (bool, error) {
 	return err == nil && s.Cluster && !s.Lost, err
 }
 
-func (c *Conductor) planRequest(w Workflow, run string) contract.PlanRequest {
+func (c *Conductor) planRequest(w stages.Workflow, run string) contract.PlanRequest {
 	return contract.PlanRequest{Workflow: w.Name, Run: run, ConfigText: c.inputs.Config.Canonical(), Inputs: c.inputs, PlannedPath: c.opts.Path}
 }
 
@@ -117,7 +118,7 @@ func (c *containerRunner) verifyAll(ctx context.Context, req contract.PlanReques
 	if c.known < verifyFrom || slices.Contains(req.Hooked, pipeline.EveryStep) || slices.Contains(req.Hooked, spec.Stage) {
 		return nil
 	}
-	ctx, end := inSpan(ctx, spec.Key)
+	ctx, end := stages.Span(ctx, spec.Key)
 	defer func() { end(contract.Succeeded, err) }()
 	req.Verify = true
 	var found contract.Verified

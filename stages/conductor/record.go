@@ -59,7 +59,8 @@ func (r *run) write(ctx context.Context, record *report.Run, state *contract.Run
 		return fmt.Errorf("encode the run's record: %w", err)
 	}
 	e := containers.Exec{Files: contract.Parts(recordFile, string(data))}
-	return r.notWritten(r.queryIn(ctx, e, "keep", contract.StateRequest{Path: recordFile}, nil))
+	_, err := query(ctx, r.commands, e, contract.KeepRun, contract.RecordInput{Path: recordFile})
+	return r.notWritten(err)
 }
 
 // notWritten is the fault of a record that could not be written; an error that has a fault keeps it.

@@ -28,11 +28,11 @@ type Records struct {
 }
 
 func (r *Records) stored(ctx context.Context) (*contract.Stored, error) {
-	var s contract.Stored
-	if err := r.queryIn(ctx, r.looking(containers.Exec{}), "show", contract.StateRequest{}, &s); err != nil {
+	s, err := query(ctx, r.commands, r.looking(containers.Exec{}), contract.ShowState, contract.Nothing{})
+	if err != nil {
 		return nil, fmt.Errorf("read the deployment's state: %w", err)
 	}
-	return &s, nil
+	return s, nil
 }
 
 // Known reports whether a run of the deployment has ever had the lock, also before it was removed.
@@ -63,7 +63,7 @@ func (r *Records) installed(s *contract.Stored) (string, error) {
 		return s.Platform, nil
 	case s.Cluster:
 		return "", &fault.Fault{
-			Code: CodeNotThere, Class: fault.Usage, Op: what, Fix: "complete the install first: slipway install, or dagger call install",
+			Code: contract.CodeNotThere, Class: fault.Usage, Op: what, Fix: "complete the install first: slipway install, or dagger call install",
 			Err: fmt.Errorf("no install of deployment %s has succeeded yet", r.name),
 		}
 	}
@@ -73,7 +73,7 @@ func (r *Records) installed(s *contract.Stored) (string, error) {
 // notThere is the fault of a question about a deployment that the state does not know.
 func (r *Records) notThere(what string) error {
 	return &fault.Fault{
-		Code: CodeNotThere, Class: fault.Usage, Op: what,
+		Code: contract.CodeNotThere, Class: fault.Usage, Op: what,
 		Fix: "install it first: slipway install, or dagger call install; or name another one with --name",
 		Err: fmt.Errorf("deployment %s is not installed", r.name),
 	}
@@ -83,7 +83,7 @@ func (r *Records) notThere(what string) error {
 // its record to the directory out of this machine, and returns the run's id.
 func (r *Records) Report(ctx context.Context, run, out string) (string, error) {
 	const at = "/slipway/report"
-	args, err := stateCommand("report", contract.StateRequest{ID: run, Path: at})
+	args, err := stateCommand(contract.WriteReport, contract.RecordInput{ID: run, Path: at})
 	if err != nil {
 		return "", err
 	}
@@ -93,8 +93,8 @@ func (r *Records) Report(ctx context.Context, run, out string) (string, error) {
 		return "", err
 	}
 	err = ended(e.Args, done)
-	if errors.Is(err, &fault.Fault{Code: CodeNotThere}) {
-		return "", &fault.Fault{Code: CodeNotThere, Class: fault.Usage, Op: "read the run's record",
+	if errors.Is(err, &fault.Fault{Code: contract.CodeNotThere}) {
+		return "", &fault.Fault{Code: contract.CodeNotThere, Class: fault.Usage, Op: "read the run's record",
 			Fix: "slipway runs lists the runs of the deployment; name another one with --name",
 			Err: errors.New(containers.Complaint(done.Stderr))}
 	} else if err != nil {
@@ -142,9 +142,7 @@ func (r *Records) kubeconfig(ctx context.Context) ([]byte, error) {
 		text, err := secret.Plaintext(ctx)
 		return []byte(text), err
 	}
-	var text []byte
-	err := r.query(ctx, "kubeconfig", contract.StateRequest{}, &text)
-	return text, err
+	return query(ctx, r.commands, containers.Exec{}, contract.ReadKubeconfig, contract.Nothing{})
 }
 
 // withServer replaces the server of every cluster in a kubeconfig. The certificate of an own
@@ -173,29 +171,25 @@ func withServer(kubeconfig, server string, own bool) (string, error) {
 
 // Runs are the runs of the deployment, the oldest first, also from before it was removed.
 func (r *Records) Runs(ctx context.Context) ([]contract.RunSummary, error) {
-	var out []contract.RunSummary
-	err := r.query(ctx, "runs", contract.StateRequest{}, &out)
-	return out, err
+	return query(ctx, r.commands, containers.Exec{}, contract.ListRuns, contract.Nothing{})
 }
 
 // Run is one run. One that is not there is a fault of class Usage.
 func (r *Records) Run(ctx context.Context, id string) (*contract.RunDetail, error) {
-	out := &contract.RunDetail{}
-	return out, r.query(ctx, "run", contract.StateRequest{ID: id}, out)
+	return query(ctx, r.commands, containers.Exec{}, contract.ShowRun, contract.RecordInput{ID: id})
 }
 
 // Unlock takes the lock away from its holder, without force only if that gives no sign of life. It returns
 // the record that it wrote.
 func (r *Records) Unlock(ctx context.Context, force bool) (*lock.Record, error) {
-	var out lock.Record
-	return &out, r.query(ctx, "unlock", contract.StateRequest{Who: lock.Holder{User: r.user, Host: r.host}, Force: force}, &out)
+	out, err := query(ctx, r.commands, containers.Exec{}, contract.BreakLock, contract.UnlockInput{Who: lock.Holder{User: r.user, Host: r.host}, Force: force})
+	return &out, err
 }
 
 // Backups are the deployment's backups, the oldest first. If the deployment is unknown, the error is a
 // fault of class Usage.
 func (r *Records) Backups(ctx context.Context) ([]contract.BackupSummary, error) {
-	var out []contract.BackupSummary
-	err := r.query(ctx, "backups", contract.StateRequest{}, &out)
+	out, err := query(ctx, r.commands, containers.Exec{}, contract.ListBackups, contract.Nothing{})
 	if err != nil || len(out) > 0 {
 		return out, err
 	}
@@ -211,8 +205,8 @@ func (r *Records) Backups(ctx context.Context) ([]contract.BackupSummary, error)
 
 // Backup is one of them, and the files of the release that was installed when it was made.
 func (r *Records) Backup(ctx context.Context, id string) (*contract.Backup, fs.FS, error) {
-	var out contract.BackupRelease
-	if err := r.query(ctx, "backup", contract.StateRequest{ID: id}, &out); err != nil {
+	out, err := query(ctx, r.commands, containers.Exec{}, contract.ReadBackup, contract.RecordInput{ID: id})
+	if err != nil {
 		return nil, nil, err
 	}
 	files, err := bounded.Unpack(out.Archive)

@@ -24,7 +24,7 @@ func TestTheStatusOfWhatIsNotInstalled(t *testing.T) {
 		"no run":     {Cluster: true},
 	} {
 		status, err := c.status(s)
-		require.ErrorIs(t, err, &fault.Fault{Code: CodeNotThere}, what)
+		require.ErrorIs(t, err, &fault.Fault{Code: contract.CodeNotThere}, what)
 		require.Equal(t, fault.Usage, fault.ClassOf(err))
 		require.ErrorContains(t, err, "show the status: deployment demo is not installed")
 		require.Equal(t, contract.NotStarted, status.State)
@@ -45,7 +45,7 @@ func TestTheReleaseThatIsInstalled(t *testing.T) {
 		"no install of deployment demo has succeeded yet": {Record: &report.Run{ID: "r1"}, Cluster: true},
 	} {
 		_, err := c.installed(s)
-		require.ErrorIs(t, err, &fault.Fault{Code: CodeNotThere})
+		require.ErrorIs(t, err, &fault.Fault{Code: contract.CodeNotThere})
 		require.ErrorContains(t, err, says)
 	}
 	version, err := c.installed(&contract.Stored{Cluster: true, Platform: "1.0.0"})
@@ -91,7 +91,7 @@ func TestTheStatesOfADeployment(t *testing.T) {
 
 // TestGatesThatDoNotHoldNow are in the row of their component.
 func TestGatesThatDoNotHoldNow(t *testing.T) {
-	status := &DeploymentStatus{Deployment: "demo", State: "Success", Live: true, Steps: []report.Step{
+	status := &contract.DeploymentStatus{Deployment: "demo", State: "Success", Live: true, Steps: []report.Step{
 		{Stage: "orchestrator", Step: "web", Status: "succeeded"}, {Stage: "orchestrator", Step: "db", Status: "reused"},
 	}, Gates: []contract.Gate{
 		{Step: "orchestrator/web", Gate: "endpoint of shop/web:80", Open: true}, {Step: "orchestrator/web", Gate: "http shop/web:80/", Seen: "answered 503, not 200"},
@@ -104,7 +104,7 @@ func TestGatesThatDoNotHoldNow(t *testing.T) {
 	require.Empty(t, status.Steps[0].Note)
 
 	status.Apps = []report.App{{Name: "base", Sync: "Synced", Health: "Healthy"}, {Name: "shop", Sync: "Synced", Health: "Degraded", Cause: "no image"}}
-	err := status.unhealthy()
+	err := unhealthy(status)
 	require.ErrorIs(t, err, &fault.Fault{Code: "DEP-016"})
 	require.Equal(t, fault.Step, fault.ClassOf(err))
 	require.ErrorContains(t, err, "app shop is Synced and Degraded: no image\n")
@@ -112,7 +112,7 @@ func TestGatesThatDoNotHoldNow(t *testing.T) {
 	require.NotContains(t, err.Error(), "base")
 	require.NotContains(t, err.Error(), "endpoint")
 	status.Apps, status.Gates = status.Apps[:1], status.Gates[:1]
-	require.NoError(t, status.unhealthy())
+	require.NoError(t, unhealthy(status))
 }
 
 // A deployment that was removed is known, so that it can be removed again.
@@ -148,7 +148,7 @@ func TestADeploymentThatIsNotThereIsNotStarted(t *testing.T) {
 		}
 		c, e := conducted(t, map[string]any{`"state","show"`: state})
 		err := ask(c)
-		require.ErrorIs(t, err, &fault.Fault{Code: CodeNotThere}, what)
+		require.ErrorIs(t, err, &fault.Fault{Code: contract.CodeNotThere}, what)
 		require.Equal(t, fault.Usage, fault.ClassOf(err))
 		require.NotContains(t, e.all(), "asService", what)
 	}
@@ -199,7 +199,7 @@ func TestARecordThatIsNotWritten(t *testing.T) {
 
 func TestStatusSaysThatTheClusterIsElsewhere(t *testing.T) {
 	var out strings.Builder
-	s := &DeploymentStatus{Deployment: "blue", Run: "r1", Apps: []report.App{{Name: "web", Sync: "Synced", Health: "Healthy"}}}
+	s := &contract.DeploymentStatus{Deployment: "blue", Run: "r1", Apps: []report.App{{Name: "web", Sync: "Synced", Health: "Healthy"}}}
 	require.NoError(t, s.Text(&out))
 	require.NotContains(t, out.String(), "on this engine")
 	require.Contains(t, out.String(), "as the last run saw them; use --live to check them now.\n")

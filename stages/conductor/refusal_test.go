@@ -34,7 +34,7 @@ func TestWhatARefusalIs(t *testing.T) {
 		"a destroy":               {"destroy", report.Failed, []report.Step{step("infrastructure", unfit)}, false},
 		"cancelled":               {"install", report.Cancelled, []report.Step{step("infrastructure", unfit)}, false},
 	} {
-		got := Refusal(&report.Run{ID: "r1", Workflow: c.workflow, Outcome: c.outcome, Fault: unfit, Steps: c.steps})
+		got := contract.RefusalOf(&report.Run{ID: "r1", Workflow: c.workflow, Outcome: c.outcome, Fault: unfit, Steps: c.steps})
 		require.Equal(t, c.want, got != nil, what)
 	}
 	require.True(t, allRefuse([]pipeline.Result{failedAt("infrastructure", "ownership", unfit)}))
@@ -57,7 +57,7 @@ func TestStatusAfterARefusedRun(t *testing.T) {
 	require.Contains(t, w.String(), "install blue (shop 1.1.0): succeeded, run r1\n")
 
 	s, err = (&Records{name: "blue"}).status(&contract.Stored{Record: &report.Run{ID: "r2", Workflow: "install", Outcome: report.Failed}, Refused: refused})
-	require.ErrorIs(t, err, &fault.Fault{Code: CodeNotThere}, "the first install was refused")
+	require.ErrorIs(t, err, &fault.Fault{Code: contract.CodeNotThere}, "the first install was refused")
 	require.Equal(t, contract.NotStarted, s.State)
 	w.Reset()
 	require.NoError(t, s.Text(&w))

@@ -48,7 +48,7 @@ func TestAConductorTakesWhatWasFoundToHold(t *testing.T) {
 			Images: refs, ImagesDigest: "sha256:1", ReleaseDigest: "sha256:2", Tools: map[string]string{"helm": "4"}, UserSecrets: []string{"smtp"},
 		},
 	}
-	plan.Environment, err = conductor.EnvironmentOf(elsewhere{local.Provider{}}, providers.Deployment{Name: cfg.Global.Name, Scale: cfg.Global.Scale})
+	plan.Environment, err = stages.EnvironmentOf(elsewhere{local.Provider{}}, providers.Deployment{Name: cfg.Global.Name, Scale: cfg.Global.Scale})
 	require.NoError(t, err)
 	text, err := json.Marshal(plan)
 	require.NoError(t, err)
@@ -58,7 +58,7 @@ func TestAConductorTakesWhatWasFoundToHold(t *testing.T) {
 	reused := func(context.Context, contract.Request) contract.Result {
 		return contract.Result{Status: contract.Reused, Output: json.RawMessage("{}")}
 	}
-	found, err := conductor.Verify(t.Context(), stages.Install(), plan, reused)
+	found, err := stages.Verify(t.Context(), stages.Install(), plan, reused)
 	require.NoError(t, err)
 	encoded, err := json.Marshal(found)
 	require.NoError(t, err)
@@ -70,7 +70,7 @@ func TestAConductorTakesWhatWasFoundToHold(t *testing.T) {
 		o.Images.Refs, o.Images.Digest, o.Tools = refs, "sha256:1", plan.Tools
 		o.UserSecrets = map[string]*dagger.Secret{"smtp": nil}
 	}, found)
-	nodes, err := conductor.Nodes(stages.Install(), plan.Inputs)
+	nodes, err := stages.Nodes(stages.Install(), plan.Inputs)
 	require.NoError(t, err)
 	require.Len(t, results, len(nodes))
 	for _, r := range results {

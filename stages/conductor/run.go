@@ -12,36 +12,36 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
 // Conduct carries w out and returns the record of the run, whatever the outcome; nil if it started
 // nothing, because of the selection, a hook's secrets, the access to the cluster, or the lock.
-func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error) {
+func (c *Conductor) Conduct(ctx context.Context, w stages.Workflow) (*report.Run, error) {
 	if _, err := c.access.secret(ctx); err != nil {
 		return nil, err
 	}
 	r := &run{Conductor: c, workflow: w, executor: c.hooks, steps: c.runner(report.NewID(time.Now()), nil)}
 	var err error
-	if r.graph, err = newGraph(w, c.inputs, r.steps, r.actions()); err != nil {
+	if r.graph, err = stages.Wire(w, c.inputs, r.steps, r.actions()); err != nil {
 		return nil, err
 	}
-	r.executor.online = r.graph.online
+	r.executor.online = r.graph.Online
 	defer func() { r.steps.lock.close() }()
 	err = r.carryOut(ctx)
 	if r.record == nil {
 		return nil, err
 	}
-	found := Findings{Record: r.record, State: &contract.RuntimeState{Deployment: c.name, Provider: c.opts.Config.Provider, Run: r.record.ID}}
-	for _, collect := range r.graph.collect {
-		collect(&found)
-	}
+	found := stages.Findings{Record: r.record, State: &contract.RuntimeState{Deployment: c.name, Provider: c.opts.Config.Provider, Run: r.record.ID}}
+	r.graph.Found(&found)
 	if w.Tries || w.Removes || r.steps.lock.loss() != nil {
 		found.State = nil
 	}
 	if w.Removes && err == nil {
 		// Nothing may be reused after this: journal, credentials, Terraform state.
-		if err = c.queryIndexed(ctx, containers.Exec{}, "purge", contract.StateRequest{Who: r.who()}, nil); err != nil {
+		e, entry := c.indexed(containers.Exec{})
+		if _, err = query(ctx, c.commands, e, contract.PurgeState, contract.HeldInput{Who: r.who(), Entry: entry}); err != nil {
 			_ = r.steps.lock.noteLoss(err) // it is the purge's own, too
 			r.record.Finish(nil, err, time.Now())
 		}
@@ -51,8 +51,8 @@ func (c *Conductor) Conduct(ctx context.Context, w Workflow) (*report.Run, error
 
 type run struct {
 	*Conductor
-	workflow Workflow
-	graph    *Graph
+	workflow stages.Workflow
+	graph    *stages.Graph
 	steps    *containerRunner
 	executor hookExecutor      // of hooks
 	hooked   []string          // steps and stages with hooks around them
@@ -81,7 +81,7 @@ func (r *run) actions() map[pipeline.Key]func(context.Context) error {
 
 // verify finds the earlier results that the run takes.
 func (r *run) verify(ctx context.Context) error {
-	req := r.planRequest(r.workflow, r.steps.requests.run)
+	req := r.planRequest(r.workflow, r.steps.requests.Run)
 	req.Until, req.Hooked = r.opts.Until, r.hooked
 	return r.steps.verifyAll(ctx, req)
 }
@@ -93,7 +93,7 @@ func (r *run) wipe(ctx context.Context) error {
 			return err
 		}
 	}
-	by, err := stateCommand("wipe", contract.StateRequest{Who: r.who()})
+	by, err := stateCommand(contract.WipeCluster, contract.HeldInput{Who: r.who()})
 	if err != nil {
 		return err
 	}
@@ -104,19 +104,19 @@ func (r *run) wipe(ctx context.Context) error {
 
 // carryOut runs the graph with its hooks under the lock.
 func (r *run) carryOut(ctx context.Context) error {
-	nodes := r.graph.pipeline.Graph()
+	nodes := r.graph.Pipeline.Graph()
 	own := boundHooks(r.opts.Config.HooksOf(r.workflow.Name), nodes)
-	if err := r.graph.pipeline.CheckUntil(r.opts.Until); err != nil {
+	if err := r.graph.Pipeline.CheckUntil(r.opts.Until); err != nil {
 		return err
 	}
 	if err := MissingSecrets(own, r.executor.secret); err != nil {
 		return err
 	}
-	id := r.steps.requests.run
+	id := r.steps.requests.Run
 	record := r.newRecord(id, r.workflow.Name)
 	record.Plan(nodes)
 	if r.opts.Release != nil {
-		record.Divide(PhasesOf(r.opts.Release, nodes))
+		record.Divide(stages.PhasesOf(r.opts.Release, nodes))
 	}
 	ctx, lock, end := r.takeLock(ctx)
 	defer end(nil)
@@ -137,7 +137,7 @@ func (r *run) carryOut(ctx context.Context) error {
 			r.hooked = append(r.hooked, h.Step)
 		}
 	}
-	results, err := r.graph.pipeline.Run(ctx, pipeline.Options{
+	results, err := r.graph.Pipeline.Run(ctx, pipeline.Options{
 		Until: r.opts.Until, Parallel: r.opts.Parallel, Stop: r.opts.Stop, Halt: lock.halt, Observe: observe,
 		Hooks: around, CleanupTimeout: hooksTimeout(own),
 		Diagnose: func(ctx context.Context, failed []pipeline.Result) error {
@@ -174,7 +174,7 @@ func (r *run) carryOut(ctx context.Context) error {
 	if r.opts.Reproduce != nil {
 		record.Reproduce = r.opts.Reproduce(record)
 	}
-	record.Unchanged = err == nil && len(own)+len(r.opts.Hooks) == 0 && r.graph.unchanged(results)
+	record.Unchanged = err == nil && len(own)+len(r.opts.Hooks) == 0 && r.graph.Unchanged(results)
 	return err
 }
 
@@ -250,5 +250,15 @@ func oneAtATime(observe func(pipeline.Event)) func(pipeline.Event) {
 		if observe != nil {
 			observe(e)
 		}
+	}
+}
+
+// spanned wraps run, a step without a container of its own, in the step's span.
+func spanned(key pipeline.Key, run func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		ctx, end := stages.Span(ctx, key)
+		err := run(ctx)
+		end(contract.Succeeded, err)
+		return err
 	}
 }

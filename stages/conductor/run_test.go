@@ -10,6 +10,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -22,10 +23,10 @@ func conductOne(t *testing.T, result string, removes bool, change ...func(*engin
 	for _, f := range change {
 		f(e)
 	}
-	record, err := c.Conduct(t.Context(), Workflow{Name: config.Install, Removes: removes, Wire: func(g *Graph) error {
-		s := Add(g, contract.PreflightStep(), func() contract.PreflightInput { return contract.PreflightInput{} })
+	record, err := c.Conduct(t.Context(), stages.Workflow{Name: config.Install, Removes: removes, Wire: func(g *stages.Graph) error {
+		s := stages.Add(g, contract.PreflightStep(), func() contract.PreflightInput { return contract.PreflightInput{} })
 		g.Action(contract.CheckEarlierSpec().Key, s)
-		Collect(g, s, func(out contract.Preflight, f *Findings) {
+		stages.Collect(g, s, func(out contract.Preflight, f *stages.Findings) {
 			f.Record.Commands, f.State.Revision = []string{"nproc"}, "collected"
 		})
 		return nil
@@ -55,11 +56,11 @@ func TestARunThatHasNothingToDo(t *testing.T) {
 	require.False(t, record.Unchanged)
 
 	g := sample(t, contract.Inputs{})
-	require.False(t, g.unchanged(nil))
+	require.False(t, g.Unchanged(nil))
 	left := []pipeline.Result{{Key: contract.NodeKey(), Status: pipeline.Succeeded}, {Key: contract.SyncStep().Key, Status: pipeline.Unselected}}
-	require.False(t, g.unchanged(left), "nothing was looked at")
-	require.True(t, g.unchanged(append(left, pipeline.Result{Key: contract.ClusterStep().Key, Status: pipeline.Reused})))
-	require.False(t, g.unchanged(append(left, pipeline.Result{Key: contract.ClusterStep().Key, Status: pipeline.Reused}, pipeline.Result{Key: contract.TerraformStep().Key, Status: pipeline.Skipped})))
+	require.False(t, g.Unchanged(left), "nothing was looked at")
+	require.True(t, g.Unchanged(append(left, pipeline.Result{Key: contract.ClusterStep().Key, Status: pipeline.Reused})))
+	require.False(t, g.Unchanged(append(left, pipeline.Result{Key: contract.ClusterStep().Key, Status: pipeline.Reused}, pipeline.Result{Key: contract.TerraformStep().Key, Status: pipeline.Skipped})))
 }
 
 func TestARunThatFailsKeepsItsRecordAndCollectsNothing(t *testing.T) {
@@ -104,8 +105,8 @@ func TestARunThatOnlyTries(t *testing.T) {
 		`"slipway","step","infrastructure/preflight"`: `{"status":"failed","fault":{"code":"INF-003","class":3,"op":"look at the machine","message":"too small"}}`,
 		`"slipway","state","keep"`:                    "{}",
 	})
-	record, err := c.Conduct(t.Context(), Workflow{Name: config.Test, Tries: true, Wire: func(g *Graph) error {
-		Add(g, contract.PreflightStep(), func() contract.PreflightInput { return contract.PreflightInput{} })
+	record, err := c.Conduct(t.Context(), stages.Workflow{Name: config.Test, Tries: true, Wire: func(g *stages.Graph) error {
+		stages.Add(g, contract.PreflightStep(), func() contract.PreflightInput { return contract.PreflightInput{} })
 		return nil
 	}, Conclude: func(err error) error {
 		require.ErrorIs(t, err, &fault.Fault{Code: "INF-003"})
@@ -120,7 +121,7 @@ func TestARunThatOnlyTries(t *testing.T) {
 // TestANodeIsRemovedUnderTheLock: what empties its volume watches the lock.
 func TestANodeIsRemovedUnderTheLock(t *testing.T) {
 	c, e := conducted(t, map[string]any{`"slipway","state","keep"`: "{}"})
-	record, err := c.Conduct(t.Context(), Workflow{Name: config.Destroy, Removes: true, Wire: func(g *Graph) error {
+	record, err := c.Conduct(t.Context(), stages.Workflow{Name: config.Destroy, Removes: true, Wire: func(g *stages.Graph) error {
 		g.Action(contract.NodeRemoveKey())
 		return nil
 	}})

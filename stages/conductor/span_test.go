@@ -14,6 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -41,7 +42,7 @@ func TestSpanOfAStep(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			ctx, command := provider.Tracer("test").Start(ctx, "slipway install")
-			own, end := inSpan(ctx, key)
+			own, end := stages.Span(ctx, key)
 			if c.cancelled {
 				cancel()
 			}

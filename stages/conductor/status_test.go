@@ -10,6 +10,7 @@ import (
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/report"
+	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -29,7 +30,7 @@ func TestAClusterThatIsNotOnThisEngine(t *testing.T) {
 	require.Contains(t, text.String(), "\nThe cluster is not on this engine: the applications are as the last run saw them.\n")
 	_, err = c.Kubeconfig(t.Context(), "")
 	require.NoError(t, err, "it is that of the other engine")
-	there, err := c.hasCluster(t.Context(), Workflow{Name: config.Install})
+	there, err := c.hasCluster(t.Context(), stages.Workflow{Name: config.Install})
 	require.NoError(t, err)
 	require.False(t, there)
 

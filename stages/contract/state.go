@@ -8,6 +8,9 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/report"
 )
 
+// CodeNotThere: nothing is installed under that name.
+const CodeNotThere fault.Code = "DEP-001"
+
 // RuntimeVersion is the version of the runtime state that this program writes. It reads older ones.
 const RuntimeVersion = 1
 
@@ -108,17 +111,55 @@ type Opened struct {
 	Phases []report.Phase `json:"phases,omitempty"`
 }
 
-// StateRequest is what an action of `slipway state` works with; most need nothing. The action's
-// answer, if it has one, is JSON in ResultFile.
-type StateRequest struct {
-	Who        lock.Holder `json:"who,omitzero"`         // hold, unlock: who does it; open, purge, watch, wipe: the run that has the lock
-	Deployment string      `json:"deployment,omitempty"` // open: its name
-	ID         string      `json:"id,omitempty"`         // run, report: of a run; backup: of a backup
-	Entry      string      `json:"entry,omitempty"`      // open, purge: the deployment's file in the engine's index
-	Path       string      `json:"path,omitempty"`       // keep: file with RunFiles; report: directory to make
-	Patience   Duration    `json:"patience,omitzero"`    // hold: how long to wait for a holder that is alive
-	Port       int         `json:"port,omitempty"`       // hold: where to listen once the lock is held
-	Force      bool        `json:"force,omitempty"`      // unlock: also when the holder is alive
+// Action is what `slipway state` does with a deployment's state, declared once for both sides: what
+// it works with, and what it answers as JSON in ResultFile; Nothing: no answer.
+type Action[In, Out any] string
+
+// The actions on a deployment's state. Those with a HeldInput need a run that has the lock.
+const (
+	ShowState       Action[Nothing, *Stored]             = "show"
+	ListRuns        Action[Nothing, []RunSummary]        = "runs"
+	ShowRun         Action[RecordInput, *RunDetail]      = "run"
+	ListBackups     Action[Nothing, []BackupSummary]     = "backups"
+	ReadBackup      Action[RecordInput, *BackupRelease]  = "backup"
+	ListIndex       Action[Nothing, []string]            = "index"
+	ListDeployments Action[Nothing, []DeploymentSummary] = "list"
+	ReadKubeconfig  Action[Nothing, []byte]              = "kubeconfig" // empty: there is no cluster
+	WriteReport     Action[RecordInput, string]          = "report"     // answers the run's id
+	OpenState       Action[HeldInput, Opened]            = "open"
+	KeepRun         Action[RecordInput, Nothing]         = "keep"
+	PurgeState      Action[HeldInput, Nothing]           = "purge"
+	WatchLock       Action[HeldInput, Nothing]           = "watch"
+	WipeCluster     Action[HeldInput, Nothing]           = "wipe" // by the command that follows
+	HoldLock        Action[HoldInput, Nothing]           = "hold"
+	BreakLock       Action[UnlockInput, lock.Record]     = "unlock"
+	AwaitPods       Action[Nothing, Nothing]             = "await-pods"
+)
+
+// RecordInput says which record an action is about.
+type RecordInput struct {
+	ID   string `json:"id,omitempty"`   // of the run or the backup; WriteReport: empty is the last run
+	Path string `json:"path,omitempty"` // KeepRun: file with RunFiles; WriteReport: directory to make
+}
+
+// HeldInput is what is done for a run that has the lock.
+type HeldInput struct {
+	Who        lock.Holder `json:"who,omitzero"`
+	Deployment string      `json:"deployment,omitempty"` // OpenState: its name
+	Entry      string      `json:"entry,omitempty"`      // OpenState, PurgeState: its file in the engine's index
+}
+
+// HoldInput is what takes and holds the lock.
+type HoldInput struct {
+	Who      lock.Holder `json:"who,omitzero"`
+	Patience Duration    `json:"patience,omitzero"` // how long to wait for a holder that is alive
+	Port     int         `json:"port,omitempty"`    // where to listen once the lock is held
+}
+
+// UnlockInput is what takes the lock away from its holder.
+type UnlockInput struct {
+	Who   lock.Holder `json:"who,omitzero"`
+	Force bool        `json:"force,omitempty"` // also when the holder is alive
 }
 
 // Progress is how far an install is: what `slipway status` says, and, for those who look at

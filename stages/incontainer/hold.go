@@ -50,7 +50,7 @@ func say(w io.Writer, step, format string, args ...any) {
 // hold takes the deployment's lock, listens on the request's port, and releases the lock when stop is
 // closed; while something still works for the run, it leaves the lock to expire. A store that cannot be
 // used is a fault of class preflight: the run has changed nothing yet.
-func (s *State) hold(ctx context.Context, stop <-chan struct{}, req contract.StateRequest) error {
+func (s *State) hold(ctx context.Context, stop <-chan struct{}, req contract.HoldInput) error {
 	if err := state.CheckRuntime(ctx, s.store); err != nil {
 		return store.Preflight(err)
 	}

@@ -31,7 +31,7 @@ func holder(t *testing.T, root, run string, port ...int) (stop chan struct{}, en
 	screen := progress.Open(said, progress.Options{})
 	port = append(port, 0) // any
 	go func() {
-		err := (&State{backend: state.Backend{Volume: root}, store: volume(t, root), errw: screen}).hold(t.Context(), stop, contract.StateRequest{Who: lock.Holder{User: "u", Host: "h", Run: run, Workflow: "install"}, Port: port[0]})
+		err := (&State{backend: state.Backend{Volume: root}, store: volume(t, root), errw: screen}).hold(t.Context(), stop, contract.HoldInput{Who: lock.Holder{User: "u", Host: "h", Run: run, Workflow: "install"}, Port: port[0]})
 		containers.WriteFault(screen, err)
 		ended <- err
 	}()
@@ -99,7 +99,7 @@ func TestARunOnAnotherProviderIsRefused(t *testing.T) {
 		t.Setenv(contract.ProviderVariable, provider)
 		stop := make(chan struct{})
 		close(stop)
-		return (&State{backend: state.Backend{Volume: root}, store: s, errw: io.Discard}).hold(t.Context(), stop, contract.StateRequest{Who: lock.Holder{Run: "r1", Workflow: "destroy"}})
+		return (&State{backend: state.Backend{Volume: root}, store: s, errw: io.Discard}).hold(t.Context(), stop, contract.HoldInput{Who: lock.Holder{Run: "r1", Workflow: "destroy"}})
 	}
 	require.NoError(t, begin("local"), "nothing was installed there")
 	require.NoError(t, state.PutCluster(t.Context(), s, 1, state.Cluster{UID: "u"}))

@@ -12,25 +12,25 @@ import (
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
 // list are the deployments whose state is in the bucket or, if the state is not in a bucket, in the
 // volumes below dir. Removed deployments, of which only records are left, are not among them.
-func (s *State) list(ctx context.Context, dir string) ([]conductor.DeploymentSummary, error) {
+func (s *State) list(ctx context.Context, dir string) ([]contract.DeploymentSummary, error) {
 	names, err := s.names(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
-	out := []conductor.DeploymentSummary{}
+	out := []contract.DeploymentSummary{}
 	for _, name := range names {
 		listed, err := s.listed(ctx, name, filepath.Join(dir, name))
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 		if err != nil { // the others can be listed all the same
-			listed = &conductor.DeploymentSummary{Deployment: name, Problem: err.Error()}
+			listed = &contract.DeploymentSummary{Deployment: name, Problem: err.Error()}
 		}
 		if listed != nil {
 			out = append(out, *listed)
@@ -70,7 +70,7 @@ func entries(dir string) ([]string, error) {
 }
 
 // listed is a deployment whose state is in the bucket or in volume; nil if none is installed.
-func (s *State) listed(ctx context.Context, name, volume string) (out *conductor.DeploymentSummary, err error) {
+func (s *State) listed(ctx context.Context, name, volume string) (out *contract.DeploymentSummary, err error) {
 	one := &State{backend: s.backend, errw: io.Discard}
 	one.backend.Volume = volume
 	if s.backend.Remote() {
@@ -89,6 +89,6 @@ func (s *State) listed(ctx context.Context, name, volume string) (out *conductor
 	if err != nil {
 		return nil, err
 	}
-	summary := conductor.SummaryOf(name, identity.Created, stored, s.backend.Remote())
+	summary := contract.SummaryOf(name, identity.Created, stored, s.backend.Remote())
 	return &summary, nil
 }

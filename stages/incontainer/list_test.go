@@ -79,7 +79,7 @@ func TestDeploymentsAreListed(t *testing.T) {
 func TestTheIndexOfAnEngine(t *testing.T) {
 	index := t.TempDir()
 	s := locked(t, "r1")
-	req := contract.StateRequest{Who: lock.Holder{Run: "r1"}, Deployment: "demo", Entry: filepath.Join(index, "demo")}
+	req := contract.HeldInput{Who: lock.Holder{Run: "r1"}, Deployment: "demo", Entry: filepath.Join(index, "demo")}
 	names := func() []string {
 		t.Helper()
 		all, err := entries(index)

@@ -14,7 +14,7 @@ import (
 )
 
 // open reads the state for a run that has the lock, and gives the deployment an identity if it has none.
-func (s *State) open(ctx context.Context, req contract.StateRequest) (out contract.Opened, err error) {
+func (s *State) open(ctx context.Context, req contract.HeldInput) (out contract.Opened, err error) {
 	err = s.under(ctx, req.Who.Run, func(ctx context.Context, w *state.Work) error {
 		known, err := journal.On(w.Store, req.Deployment).Steps(ctx)
 		if err != nil {

@@ -29,7 +29,7 @@ func locked(t *testing.T, run string) *State {
 // opened is what run r1 finds.
 func opened(t *testing.T, s *State) contract.Opened {
 	t.Helper()
-	out, err := s.open(t.Context(), contract.StateRequest{Who: lock.Holder{Run: "r1"}, Deployment: "demo"})
+	out, err := s.open(t.Context(), contract.HeldInput{Who: lock.Holder{Run: "r1"}, Deployment: "demo"})
 	require.NoError(t, err)
 	return out
 }
@@ -52,7 +52,7 @@ func TestTheStateIsOpened(t *testing.T) {
 		t.Helper()
 		return opened(t, s)
 	}
-	_, err := s.open(t.Context(), contract.StateRequest{Who: lock.Holder{Run: "r2"}, Deployment: "demo"})
+	_, err := s.open(t.Context(), contract.HeldInput{Who: lock.Holder{Run: "r2"}, Deployment: "demo"})
 	require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeLost})
 	require.Empty(t, identity(t, s))
 	require.Equal(t, contract.Opened{First: true}, open())
@@ -70,7 +70,7 @@ func TestTheStateIsOpened(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, state.Keep(t.Context(), s.store, destroy, map[string][]byte{report.RecordFile: record}))
 	require.NoError(t, state.PutLatest(t.Context(), s.store, 1, destroy))
-	require.NoError(t, s.purge(t.Context(), contract.StateRequest{Who: lock.Holder{Run: "r1"}}))
+	require.NoError(t, s.purge(t.Context(), contract.HeldInput{Who: lock.Holder{Run: "r1"}}))
 	require.Equal(t, phases, open().Phases, "the next removal has no release that says so")
 	require.NotEqual(t, first, identity(t, s), "it is another deployment now")
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/stages"
-	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/plan"
@@ -72,7 +71,7 @@ func (p *Planner) Run(ctx context.Context, requestFile, resultFile string, scree
 }
 
 // load completes what the graph of a request is wired from.
-func (p *Planner) load(req *contract.PlanRequest) (w conductor.Workflow, err error) {
+func (p *Planner) load(req *contract.PlanRequest) (w stages.Workflow, err error) {
 	if w, err = stages.Named(req.Workflow); err != nil {
 		return w, err
 	}
@@ -148,7 +147,7 @@ func (p *Planner) plan(ctx context.Context, s *State, req contract.PlanRequest) 
 	var nodes []pipeline.Node
 	for holds := false; !holds; infrastructure = nil {
 		look = &planner{Planner: p, req: req, seen: &plan.Plan{}, outputs: map[string]json.RawMessage{}, out: out, known: infrastructure}
-		results, err := conductor.Walk(ctx, w, req, func(step context.Context, s contract.Spec, req contract.Request) (contract.Result, error) {
+		results, err := stages.Walk(ctx, w, req, func(step context.Context, s contract.Spec, req contract.Request) (contract.Result, error) {
 			out, err := look.step(ctx, step, s, req)
 			return contract.Result{Status: contract.Succeeded, Output: out}, err
 		})
@@ -186,10 +185,10 @@ func (p *Planner) plan(ctx context.Context, s *State, req contract.PlanRequest) 
 // phases are the phases that a run of these steps would have something of.
 func (s *State) phases(ctx context.Context, release *platform.Release, nodes []pipeline.Node) ([]string, error) {
 	if release != nil {
-		return conductor.PhaseNames(conductor.PhasesOf(release, nodes), nodes), nil
+		return stages.PhaseNames(stages.PhasesOf(release, nodes), nodes), nil
 	}
 	last, err := s.lastPhases(ctx)
-	return conductor.PhaseNames(last, nodes), err
+	return stages.PhaseNames(last, nodes), err
 }
 
 // salt is what the cluster mixes into digests of secrets; nil if it has none yet.

@@ -104,7 +104,7 @@ func (m *maker) object(o plan.Object) (out contract.PlannedChange, changes bool)
 	}
 	switch {
 	case o.After == nil:
-		out.Action, out.Note, out.Destroys = contract.PlanRemove, "", "removes "+out.Name+data(o.Before)
+		out.Action, out.Note, out.Destroys = contract.PlanRemove, "", "removes "+out.Name+dataOf(o.Before)
 		return out, true
 	case o.Before == nil:
 		out.Action, out.Content = contract.PlanAdd, m.digest(o.After)
@@ -283,8 +283,8 @@ func helper(o map[string]any) bool {
 	return false
 }
 
-// data says that data goes with an object.
-func data(o map[string]any) string {
+// dataOf says that data goes with an object.
+func dataOf(o map[string]any) string {
 	u := &unstructured.Unstructured{Object: o}
 	switch {
 	case u.GetKind() == "Namespace":

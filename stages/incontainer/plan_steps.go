@@ -17,7 +17,6 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/stages"
-	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/plan"
 	"github.com/slipway-sh/slipway/stages/step"
@@ -116,6 +115,9 @@ func (p *planner) note(results []pipeline.Result) {
 // render has everything that the release is made of added: there is no cluster yet.
 func (p *planner) render(ctx context.Context) error {
 	input, err := stages.Rendering(p.req.Inputs, nil)
+	if err == nil {
+		input.Order, err = stages.Order(p.req.Inputs)
+	}
 	if err != nil {
 		return err
 	}
@@ -158,7 +160,7 @@ func (p *Planner) verify(ctx context.Context, req contract.PlanRequest, screen i
 	if err != nil {
 		return contract.Verified{}, err
 	}
-	found, err := conductor.Verify(ctx, w, req, func(ctx context.Context, req contract.Request) contract.Result {
+	found, err := stages.Verify(ctx, w, req, func(ctx context.Context, req contract.Request) contract.Result {
 		return step.Perform(ctx, p.Steps, req, p.Dirs, "", io.Discard) // each has its log
 	})
 	if err == nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/providers/local"
-	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/backup"
 	"github.com/slipway-sh/slipway/stages/internal/plan"
@@ -72,7 +72,7 @@ func (p *planned) make(t *testing.T, text, release, approved string) (*contract.
 	t.Helper()
 	cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nglobal: {name: demo}\n"+text), config.Options{DefaultProvider: "local"})
 	require.NoError(t, err)
-	environment, err := conductor.EnvironmentOf(local.Provider{}, providers.Deployment{Name: "demo", Scale: cfg.Global.Scale})
+	environment, err := stages.EnvironmentOf(local.Provider{}, providers.Deployment{Name: "demo", Scale: cfg.Global.Scale})
 	require.NoError(t, err)
 	p.n++
 	return p.perform(t.Context(), p.state, contract.PlanRequest{
@@ -326,7 +326,7 @@ func TestAPlanNamesThePhases(t *testing.T) {
 	r, err := platform.Load(os.DirFS(p.Dirs.Platform))
 	require.NoError(t, err)
 	const last = "20260102-030405-a1b2c3"
-	record, err := (&report.Run{ID: last, Workflow: config.Install, Outcome: report.Succeeded, Phases: conductor.PhasesOf(r, nil)}).Encode()
+	record, err := (&report.Run{ID: last, Workflow: config.Install, Outcome: report.Succeeded, Phases: stages.PhasesOf(r, nil)}).Encode()
 	require.NoError(t, err)
 	require.NoError(t, state.Keep(t.Context(), p.state.store, last, map[string][]byte{report.RecordFile: record}))
 	require.NoError(t, state.PutLatest(t.Context(), p.state.store, 1, last))

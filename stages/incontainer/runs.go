@@ -12,7 +12,6 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/report"
-	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/backup"
 	"github.com/slipway-sh/slipway/stages/internal/state"
@@ -24,7 +23,7 @@ func (s *State) run(ctx context.Context, run string) (*contract.RunDetail, error
 		return nil, err
 	}
 	if _, err := report.IDTime(run); err != nil {
-		return nil, &fault.Fault{Code: conductor.CodeNotThere, Class: fault.Usage, Op: "read the run", Err: err, Fix: "slipway runs lists them"}
+		return nil, &fault.Fault{Code: contract.CodeNotThere, Class: fault.Usage, Op: "read the run", Err: err, Fix: "slipway runs lists them"}
 	}
 	out := &contract.RunDetail{ID: run}
 	record, problem, err := s.record(ctx, run, live)
@@ -33,7 +32,7 @@ func (s *State) run(ctx context.Context, run string) (*contract.RunDetail, error
 	}
 	out.Record, out.Problem = record, problem
 	if out.Record == nil && problem == "" {
-		return nil, &fault.Fault{Code: conductor.CodeNotThere, Class: fault.Usage, Op: "read the run",
+		return nil, &fault.Fault{Code: contract.CodeNotThere, Class: fault.Usage, Op: "read the run",
 			Err: fmt.Errorf("there is no run %s", run), Fix: "slipway runs lists them"}
 	}
 	return out, nil

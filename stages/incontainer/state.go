@@ -1,5 +1,5 @@
-// Package incontainer is what this program does in containers besides running a step: it reads and writes
-// a deployment's state, holds its lock, and makes plans.
+// Package incontainer is what this program does in containers: it has the steps, reads and writes
+// a deployment's state, holds its lock, makes plans, and says what a release contains.
 package incontainer
 
 import (
@@ -23,7 +23,6 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
@@ -63,64 +62,88 @@ func reportFault(errw io.Writer, backend state.Backend, err error) error {
 	return err
 }
 
-// Answer carries out an action, which is the first argument, with the contract.StateRequest in the
+// Answer carries out the contract.Action that is the first argument, with its input as JSON in the
 // second. It writes the answer, if there is one, to file. What is in the other arguments is the
 // command of a wipe. When stop is closed, a lock that is held is released.
 func (s *State) Answer(ctx context.Context, args []string, file string, stop <-chan struct{}) error {
-	var req contract.StateRequest
+	do, known := s.actions(args[min(2, len(args)):], stop)[args[0]]
+	if !known {
+		return fmt.Errorf("there is no action %q", args[0])
+	}
+	input := "{}"
 	if len(args) > 1 {
-		if err := json.Unmarshal([]byte(args[1]), &req); err != nil {
-			return fmt.Errorf("decode the request: %w", err)
-		}
+		input = args[1]
 	}
-	var out any
-	var err error
-	switch args[0] {
-	case "show":
-		out, err = s.stored(ctx)
-	case "runs":
-		out, err = s.runs(ctx)
-	case "run":
-		out, err = s.run(ctx, req.ID)
-	case "backups":
-		out, err = s.backups(ctx)
-	case "backup":
-		out, err = s.backup(ctx, req.ID)
-	case "index":
-		out, err = entries(contract.IndexDir)
-	case "list":
-		out, err = s.list(ctx, contract.StatesDir)
-	case "kubeconfig":
-		out, err = s.kubeconfig(ctx)
-	case "report":
-		out, err = s.report(ctx, req.Path, req.ID)
-	case "open":
-		out, err = s.open(ctx, req)
-	case "unlock":
-		out, err = s.lock(s.errw, 0).Unlock(ctx, req.Who, req.Force)
-	case "keep":
-		err = s.keep(ctx, req.Path)
-	case "purge":
-		err = s.purge(ctx, req)
-	case "hold":
-		err = s.hold(ctx, stop, req)
-	case "watch":
-		err = s.watch(ctx, req.Who.Run)
-	case "wipe":
-		err = s.wipe(ctx, req.Who.Run, args[2:])
-	case "await-pods":
-		err = awaitPods(ctx, contract.KubeconfigFile, contract.NodePods, s.errw)
-	default:
-		err = fmt.Errorf("there is no action %q", args[0])
-	}
+	out, err := do(ctx, []byte(input))
 	if err != nil || out == nil {
 		return err
 	}
 	return writeJSON(file, out)
 }
 
+// actions are carried out with an input in JSON; an answer of nil is none.
+type actions map[string]func(ctx context.Context, input []byte) (any, error)
+
+func (s *State) actions(command []string, stop <-chan struct{}) actions {
+	type nothing = contract.Nothing
+	all := actions{}
+	on(all, contract.ShowState, func(ctx context.Context, _ nothing) (*contract.Stored, error) { return s.stored(ctx) })
+	on(all, contract.ListRuns, func(ctx context.Context, _ nothing) ([]contract.RunSummary, error) { return s.runs(ctx) })
+	on(all, contract.ShowRun, func(ctx context.Context, in contract.RecordInput) (*contract.RunDetail, error) {
+		return s.run(ctx, in.ID)
+	})
+	on(all, contract.ListBackups, func(ctx context.Context, _ nothing) ([]contract.BackupSummary, error) { return s.backups(ctx) })
+	on(all, contract.ReadBackup, func(ctx context.Context, in contract.RecordInput) (*contract.BackupRelease, error) {
+		return s.backup(ctx, in.ID)
+	})
+	on(all, contract.ListIndex, func(context.Context, nothing) ([]string, error) { return entries(contract.IndexDir) })
+	on(all, contract.ListDeployments, func(ctx context.Context, _ nothing) ([]contract.DeploymentSummary, error) {
+		return s.list(ctx, contract.StatesDir)
+	})
+	on(all, contract.ReadKubeconfig, func(ctx context.Context, _ nothing) ([]byte, error) { return s.kubeconfig(ctx) })
+	on(all, contract.WriteReport, func(ctx context.Context, in contract.RecordInput) (string, error) {
+		return s.report(ctx, in.Path, in.ID)
+	})
+	on(all, contract.OpenState, s.open)
+	on(all, contract.BreakLock, func(ctx context.Context, in contract.UnlockInput) (lock.Record, error) {
+		return s.lock(s.errw, 0).Unlock(ctx, in.Who, in.Force)
+	})
+	on(all, contract.KeepRun, func(ctx context.Context, in contract.RecordInput) (nothing, error) {
+		return nothing{}, s.keep(ctx, in.Path)
+	})
+	on(all, contract.PurgeState, func(ctx context.Context, in contract.HeldInput) (nothing, error) { return nothing{}, s.purge(ctx, in) })
+	on(all, contract.HoldLock, func(ctx context.Context, in contract.HoldInput) (nothing, error) {
+		return nothing{}, s.hold(ctx, stop, in)
+	})
+	on(all, contract.WatchLock, func(ctx context.Context, in contract.HeldInput) (nothing, error) {
+		return nothing{}, s.watch(ctx, in.Who.Run)
+	})
+	on(all, contract.WipeCluster, func(ctx context.Context, in contract.HeldInput) (nothing, error) {
+		return nothing{}, s.wipe(ctx, in.Who.Run, command)
+	})
+	on(all, contract.AwaitPods, func(ctx context.Context, _ nothing) (nothing, error) {
+		return nothing{}, awaitPods(ctx, contract.KubeconfigFile, contract.NodePods, s.errw)
+	})
+	return all
+}
+
+// on adds an action with its code, between JSON and JSON.
+func on[In, Out any](all actions, action contract.Action[In, Out], do func(context.Context, In) (Out, error)) {
+	all[string(action)] = func(ctx context.Context, input []byte) (any, error) {
+		var in In
+		if err := json.Unmarshal(input, &in); err != nil {
+			return nil, fmt.Errorf("decode the request: %w", err)
+		}
+		out, err := do(ctx, in)
+		if _, none := any(out).(contract.Nothing); none {
+			return nil, err
+		}
+		return out, err
+	}
+}
+
 // purge removes the state for a run, which has the lock.
-func (s *State) purge(ctx context.Context, req contract.StateRequest) error {
+func (s *State) purge(ctx context.Context, req contract.HeldInput) error {
 	return s.under(ctx, req.Who.Run, func(ctx context.Context, w *state.Work) error {
 		if err := state.Purge(ctx, s.backend, w); err != nil || req.Entry == "" {
 			return err
@@ -185,7 +208,7 @@ func (s *State) report(ctx context.Context, out, run string) (string, error) {
 	}
 	run, err = state.Report(ctx, s.store, run, out)
 	if errors.Is(err, state.ErrNoRun) {
-		return "", &fault.Fault{Code: conductor.CodeNotThere, Class: fault.Usage, Err: err}
+		return "", &fault.Fault{Code: contract.CodeNotThere, Class: fault.Usage, Err: err}
 	}
 	if err != nil {
 		return "", err
@@ -258,7 +281,7 @@ func (s *State) last(ctx context.Context, run string) (*report.Run, *contract.Re
 		if r.Workflow == config.Test {
 			return false
 		}
-		why := conductor.Refusal(r)
+		why := contract.RefusalOf(r)
 		if why != nil && first == nil {
 			first, refused = r, why
 		}

@@ -15,7 +15,6 @@ import (
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/report"
-	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
@@ -34,13 +33,13 @@ func TestState_ofAClusterThatIsThere(t *testing.T) {
 	require.NoError(t, state.PutCluster(t.Context(), s, 1, state.Cluster{UID: "u", Server: "https://theirs"}))
 	require.True(t, known())
 	lost := &fault.Fault{Code: lock.CodeLost}
-	require.ErrorIs(t, on.purge(t.Context(), contract.StateRequest{Who: lock.Holder{Run: "r1"}}), lost, "it has the lock no more")
+	require.ErrorIs(t, on.purge(t.Context(), contract.HeldInput{Who: lock.Holder{Run: "r1"}}), lost, "it has the lock no more")
 	require.True(t, known())
 	_, lease, err := lock.New(s, lock.Options{}).Acquire(t.Context(), lock.Holder{Run: "r1"})
 	require.NoError(t, err)
-	require.ErrorIs(t, on.purge(t.Context(), contract.StateRequest{Who: lock.Holder{Run: "r0"}}), lost)
+	require.ErrorIs(t, on.purge(t.Context(), contract.HeldInput{Who: lock.Holder{Run: "r0"}}), lost)
 	require.True(t, known())
-	require.NoError(t, on.purge(t.Context(), contract.StateRequest{Who: lock.Holder{Run: "r1"}}))
+	require.NoError(t, on.purge(t.Context(), contract.HeldInput{Who: lock.Holder{Run: "r1"}}))
 	require.NoError(t, lease.Release(t.Context()))
 	require.False(t, known())
 }
@@ -68,7 +67,7 @@ func TestState_ofARunWithoutAnEnd(t *testing.T) {
 		stored, err := on.stored(t.Context())
 		require.NoError(t, err)
 		var text bytes.Buffer
-		status := conductor.DeploymentStatus{Outcome: stored.Record.Outcome, Steps: stored.Record.Steps}
+		status := contract.DeploymentStatus{Outcome: stored.Record.Outcome, Steps: stored.Record.Steps}
 		require.NoError(t, status.Text(&text))
 		require.Contains(t, text.String(), ": "+outcome+", run")
 		if outcome == "running" {

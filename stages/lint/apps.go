@@ -192,7 +192,7 @@ func (v *linter) source(ctx context.Context, files fs.FS, app application, s sou
 	if _, err := fs.Stat(files, path.Join(at, "Chart.yaml")); err != nil {
 		sources, err := render.Sources(ctx, files, nil, platform.Component{Path: at})
 		// Directory says which files Argo CD reads; here it is all of them.
-		if err != nil && s.Directory == nil && v.problems(name, render.Problems(files, at), v.inRelease) {
+		if err != nil && s.Directory == nil && v.problems(name, problemsOf(files, at), v.inRelease) {
 			return nil, nil
 		}
 		if err != nil {
@@ -204,17 +204,17 @@ func (v *linter) source(ctx context.Context, files fs.FS, app application, s sou
 				v.note(contract.ImageUse{Component: name, File: v.inRelease(naming(files, at, image)), Kept: true}, image)
 			}
 			v.file(name, v.inRelease(from.Name), app.Spec.Destination.Namespace, nil, from.Objects)
-			for _, m := range render.Mistakes(files, from.Name, from.Objects) {
+			for _, m := range mistakesOf(files, from.Name, from.Objects) {
 				v.mistake(name, v.inRelease(cmp.Or(m.File, render.Kustomization(files, from.Name), from.Name)), m, app.strict() || !m.Unknown)
 			}
 			out = append(out, from.Objects...)
 		}
 		return out, nil
 	}
-	var bad []render.Problem
+	var bad []contract.Unread
 	for _, file := range s.valueFiles() {
 		if _, err := fs.Stat(files, file); err == nil {
-			bad = append(bad, render.NoValues(files, file)...)
+			bad = append(bad, noValues(files, file)...)
 		}
 	}
 	if v.problems(name, bad, v.inRelease) {

@@ -72,7 +72,7 @@ func (v *linter) chart(ctx context.Context, c chart) ([]rendered, error) {
 	}
 	c.name = ch.Name()
 	c.certain = !c.app && !v.off && (!v.Guessed || ch.Metadata.KubeVersion == "") && !render.UsesCluster(ch, c.values)
-	crds := !v.problems(c.component, render.CRDs(ch), c.inRelease)
+	crds := !v.problems(c.component, noDefinitions(ch), c.inRelease)
 	switch err := render.Missing(ch); {
 	case err != nil && c.app:
 		v.skip(c.component, fmt.Errorf("what its chart depends on is fetched by Argo CD: %w", err))
@@ -176,7 +176,7 @@ func metadataFile(ch *helmchart.Chart) string {
 	return "Chart.yaml"
 }
 
-type document struct{ file, text string }
+type chartPart struct{ file, text string }
 
 var (
 	separator  = regexp.MustCompile(`(?m)^---\n`)
@@ -184,13 +184,13 @@ var (
 )
 
 // documents splits what a chart renders to, with the file that Helm names before each document.
-func documents(manifest string) []document {
-	var out []document
+func documents(manifest string) []chartPart {
+	var out []chartPart
 	for _, text := range separator.Split(manifest, -1) {
 		if strings.TrimSpace(text) == "" {
 			continue
 		}
-		d := document{text: text}
+		d := chartPart{text: text}
 		if m := sourceLine.FindStringSubmatch(text); m != nil {
 			d.file = m[1]
 		} else if len(out) > 0 {

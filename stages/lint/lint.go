@@ -1,5 +1,5 @@
-// Package lint finds what a platform release brings into a cluster, and the images that
-// it runs, without a cluster: it renders charts and manifests as the steps do.
+// Package lint finds what a platform release brings into a cluster, the images that it runs, and
+// what is wrong with its files, without a cluster: it renders charts and manifests as the steps do.
 package lint
 
 import (

@@ -49,7 +49,7 @@ func (v *linter) field(component, name string) int {
 }
 
 // problems notes problems of files, whose paths in the release in returns, and reports whether there are any.
-func (v *linter) problems(component string, all []render.Problem, in func(string) string) bool {
+func (v *linter) problems(component string, all []contract.Unread, in func(string) string) bool {
 	for _, p := range all {
 		v.wrong(component, in(p.File), p.Line, p.Err)
 	}
@@ -61,7 +61,7 @@ func asIs(file string) string { return file }
 // unreadable notes why objects cannot be made of a component's files. err is what the first
 // of them, or all together, failed with.
 func (v *linter) unreadable(c platform.Component, err error) {
-	if c.Path != "" && v.problems(c.Name, render.Problems(v.release.Files(), c.Path), asIs) {
+	if c.Path != "" && v.problems(c.Name, problemsOf(v.release.Files(), c.Path), asIs) {
 		return
 	}
 	text, own := strings.CutPrefix(err.Error(), "the platform release: ")
@@ -100,7 +100,7 @@ func (v *linter) incomplete(c platform.Component, objs []*unstructured.Unstructu
 func (v *linter) badValues(c platform.Component, in contract.ComponentInput, err error) (bad bool) {
 	for _, name := range c.ValuesFiles {
 		name = platform.Fill(name, map[string]string{platform.FillScale: fmt.Sprint(in.Fill[platform.FillScale])})
-		bad = v.problems(c.Name, render.NoValues(v.release.Files(), name), asIs) || bad
+		bad = v.problems(c.Name, noValues(v.release.Files(), name), asIs) || bad
 	}
 	if !bad && !v.off {
 		v.wrong(c.Name, platform.File, v.field(c.Name, "values"), err)
@@ -149,8 +149,8 @@ func (v *linter) fields(c platform.Component, s render.Source, patches bool) {
 	if c.Bundle != "" {
 		root, file, line = c.Path, platform.File, v.field(c.Name, "bundle")
 	}
-	for _, m := range render.Mistakes(v.release.Files(), root, s.Objects) {
-		if patches && m.Unknown && strings.HasPrefix(m.Name, "$") { // what is to be done, such as $patch
+	for _, m := range mistakesOf(v.release.Files(), root, s.Objects) {
+		if patches && m.Unknown && strings.HasPrefix(m.field(), "$") { // what is to be done, such as $patch
 			continue
 		}
 		if m.File == "" {
@@ -162,9 +162,9 @@ func (v *linter) fields(c platform.Component, s render.Source, patches bool) {
 
 // chartFields notes the fields of objects of a chart that Kubernetes refuses, or leaves out.
 func (v *linter) chartFields(c chart, p rendered) {
-	for _, m := range render.Mistakes(nil, "", p.objs) {
+	for _, m := range mistakesOf(nil, "", p.objs) {
 		if m.Unknown {
-			m.Line = lineWith(c.files, path.Join(c.dir, strings.TrimPrefix(p.file, c.path+"/")), m.Name)
+			m.Line = lineWith(c.files, path.Join(c.dir, strings.TrimPrefix(p.file, c.path+"/")), m.field())
 		}
 		v.mistake(c.component, p.file, m, c.certain && (c.strict || !m.Unknown && !m.Lenient))
 	}
@@ -180,7 +180,7 @@ func lineWith(files fs.FS, name, word string) int {
 }
 
 // mistake notes a field that Kubernetes certainly rejects, or may reject or leave out.
-func (v *linter) mistake(component, file string, m render.Mistake, certain bool) {
+func (v *linter) mistake(component, file string, m foundMistake, certain bool) {
 	if certain {
 		v.wrong(component, file, m.Line, m.Err)
 		return

@@ -30,7 +30,6 @@ import (
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages"
-	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/step"
 )
@@ -303,7 +302,7 @@ func TestNoSecretIsInASpan(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
 	ctx, command := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)).Tracer("test").Start(t.Context(), "slipway install")
 	plan := contract.PlanRequest{Run: "r1", Inputs: contract.Inputs{Config: config.Default(), Release: &platform.Release{}, ImagesDigest: "sha256:1"}}
-	_, err := conductor.Verify(ctx, stages.Install(), plan, run)
+	_, err := stages.Verify(ctx, stages.Install(), plan, run)
 	require.NoError(t, err)
 	command.End()
 	i := slices.IndexFunc(spans.Ended(), func(s sdktrace.ReadOnlySpan) bool { return s.Name() == "infrastructure/preflight" })

@@ -76,7 +76,7 @@ type Deployment struct {
 }
 
 // Conduct carries w out, and puts the record into the command's result.
-func (d *Deployment) Conduct(ctx context.Context, w conductor.Workflow) (record *report.Run, err error) {
+func (d *Deployment) Conduct(ctx context.Context, w stages.Workflow) (record *report.Run, err error) {
 	record, err = d.Conductor.Conduct(ctx, w)
 	d.result.Run = record
 	return record, err
@@ -121,7 +121,7 @@ func (f *Flags) Do(ctx context.Context, io console.Streams, run Run, do func(con
 	if err != nil {
 		return err
 	}
-	environment, err := conductor.EnvironmentOf(provider, conductor.DeploymentOf(cfg))
+	environment, err := stages.EnvironmentOf(provider, stages.DeploymentOf(cfg))
 	if err != nil {
 		return err
 	}

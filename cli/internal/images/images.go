@@ -26,7 +26,7 @@ import (
 	"github.com/slipway-sh/slipway/imageref/refused"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/providers"
-	"github.com/slipway-sh/slipway/stages/conductor"
+	"github.com/slipway-sh/slipway/stages"
 )
 
 // Flags say where images come from.
@@ -230,7 +230,7 @@ func (f *Flags) Open(ctx context.Context, client *dagger.Client, cfg *config.Con
 
 // reachable fails unless the cluster's nodes have an address for the registry.
 func reachable(cfg *config.Config, images *containers.Images, provider providers.Provider, registry string) error {
-	environment, err := conductor.EnvironmentOf(provider, conductor.DeploymentOf(cfg))
+	environment, err := stages.EnvironmentOf(provider, stages.DeploymentOf(cfg))
 	if err != nil {
 		return err
 	}
@@ -260,7 +260,7 @@ const registryAuthFlag = "registry-auth"
 
 // pullSecret hands the account with which the nodes pull to the engine, if there is one. named is the lock's registry.
 func (f *Flags) pullSecret(ctx context.Context, client *dagger.Client, cfg *config.Config, images *containers.Images, provider providers.Provider, registry, named string) error {
-	environment, err := conductor.EnvironmentOf(provider, conductor.DeploymentOf(cfg))
+	environment, err := stages.EnvironmentOf(provider, stages.DeploymentOf(cfg))
 	if err != nil {
 		return err
 	}

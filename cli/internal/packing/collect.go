@@ -21,7 +21,6 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
-	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -73,7 +72,7 @@ func (p *packer) collect(ctx context.Context, run, dir string) error {
 // knowCluster learns the access to the cluster, if there is one.
 func (p *packer) knowCluster(ctx context.Context) error {
 	text, err := p.deployment.Kubeconfig(ctx, "")
-	if errors.Is(err, &fault.Fault{Code: conductor.CodeNotThere}) {
+	if errors.Is(err, &fault.Fault{Code: contract.CodeNotThere}) {
 		return nil
 	}
 	if class := fault.ClassOf(err); class == fault.Usage || class == fault.Preflight { // the user's own access, which is elsewhere

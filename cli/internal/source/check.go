@@ -20,7 +20,6 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages"
-	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -63,7 +62,9 @@ func (c Check) contents(ctx context.Context) (in contract.Inputs, has contract.C
 	if in, err = Wiring(c.Config, c.Release, c.Provider, c.Images); err != nil {
 		return in, has, err
 	}
-	input, err := stages.Preview(in)
+	shown := in
+	shown.Rewrite = nil // it is about what the objects name
+	input, err := stages.Rendering(shown, &contract.Infrastructure{StorageClass: "standard"})
 	if err == nil {
 		input.Manifests, input.Known = c.Manifests, c.Known
 		input.Kubernetes, err = KubernetesVersion()
@@ -120,7 +121,7 @@ func (c Check) checkPulls(uses []contract.ImageUse) error {
 
 // Wiring returns what is known of a deployment without an engine. provider and images may be nil.
 func Wiring(cfg *config.Config, r *platform.Release, provider providers.Provider, images *containers.Images) (contract.Inputs, error) {
-	environment, err := conductor.EnvironmentOf(provider, conductor.DeploymentOf(cfg))
+	environment, err := stages.EnvironmentOf(provider, stages.DeploymentOf(cfg))
 	if err != nil {
 		return contract.Inputs{}, err
 	}

@@ -102,13 +102,3 @@ func UsesCluster(ch *chart.Chart, values map[string]any) bool {
 func Missing(ch *chart.Chart) error {
 	return action.CheckDependencies(ch, ch.Metadata.Dependencies)
 }
-
-// CRDs are what is wrong with a chart's directory crds, and with those of the charts
-// that it depends on. The paths of files begin with the chart's name, as Helm's do.
-func CRDs(ch *chart.Chart) []Problem {
-	var out []Problem
-	for _, d := range ch.CRDObjects() {
-		out = append(out, noObjects(d.Filename, d.File.Data, kube.DecodeRendered)...)
-	}
-	return out
-}

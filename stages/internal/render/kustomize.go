@@ -21,14 +21,15 @@ import (
 // Kustomization returns the file that makes dir a kustomization; empty if it is none.
 func Kustomization(release fs.FS, dir string) string {
 	for _, name := range konfig.RecognizedKustomizationFileNames() {
-		if file := path.Join(dir, name); isFile(release, file) {
+		if file := path.Join(dir, name); IsFile(release, file) {
 			return file
 		}
 	}
 	return ""
 }
 
-func isFile(release fs.FS, name string) bool {
+// IsFile reports whether a name leads to a file.
+func IsFile(release fs.FS, name string) bool {
 	info, err := fs.Stat(release, name)
 	return err == nil && !info.IsDir()
 }

@@ -111,7 +111,7 @@ func chartFile(root fs.FS, name string, info fs.FileInfo) ([]byte, error) {
 	if info.Size() > loader.MaxDecompressedFileSize {
 		return nil, fmt.Errorf("cannot load %s: it is larger than the %d MiB that Helm takes", name, loader.MaxDecompressedFileSize>>20)
 	}
-	text, err := readFile(root, name)
+	text, err := ReadFile(root, name)
 	return bytes.TrimPrefix(text, []byte("\ufeff")), err
 }
 
@@ -119,8 +119,8 @@ func chartFile(root fs.FS, name string, info fs.FileInfo) ([]byte, error) {
 // times the largest set of CRDs that is known.
 const maxFile = 16 << 20
 
-// readFile is fs.ReadFile for files of a release: of limited size, and with limited aliases.
-func readFile(fsys fs.FS, name string) ([]byte, error) {
+// ReadFile is fs.ReadFile for files of a release: of limited size, and with limited aliases.
+func ReadFile(fsys fs.FS, name string) ([]byte, error) {
 	text, err := bounded.FS(fsys, name, maxFile)
 	if err != nil {
 		return nil, err

@@ -106,7 +106,7 @@ func read(fsys fs.FS, dir string) ([]Source, error) {
 }
 
 func decodeFile(fsys fs.FS, name string) ([]*unstructured.Unstructured, error) {
-	b, err := readFile(fsys, name)
+	b, err := ReadFile(fsys, name)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}

@@ -18,7 +18,7 @@ func Values(release fs.FS, c platform.Component, in contract.ComponentInput) (ma
 	values := map[string]any{}
 	for _, name := range c.ValuesFiles {
 		name := platform.Fill(name, map[string]string{platform.FillScale: fmt.Sprint(in.Fill[platform.FillScale])})
-		text, err := readFile(release, name)
+		text, err := ReadFile(release, name)
 		if err != nil {
 			return nil, err
 		}

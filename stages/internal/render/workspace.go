@@ -79,7 +79,7 @@ func (w *workspace) file(name string) ([]byte, error) {
 	if text, again := w.read[name]; again {
 		return text, nil
 	}
-	text, err := readFile(w.release, name)
+	text, err := ReadFile(w.release, name)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)
 	}

@@ -1,4 +1,4 @@
-package conductor
+package stages
 
 import (
 	"context"
@@ -15,9 +15,9 @@ import (
 // tracer is the name under which the steps' spans are emitted.
 const tracer = "github.com/slipway-sh/slipway/stages/conductor"
 
-// inSpan begins the span of a step, which is the step's row in Dagger's display; the returned function
+// Span begins the span of a step, which is the step's row in Dagger's display; the returned function
 // ends it. Without a span in ctx, it does nothing.
-func inSpan(ctx context.Context, key pipeline.Key) (context.Context, func(contract.Status, error)) {
+func Span(ctx context.Context, key pipeline.Key) (context.Context, func(contract.Status, error)) {
 	own, span := trace.SpanFromContext(ctx).TracerProvider().Tracer(tracer).Start(ctx, key.String(),
 		telemetry.Reveal(), // in the display of dagger call the step is four calls deep
 		trace.WithAttributes(attribute.String("slipway.stage", key.Stage), attribute.String("slipway.step", key.Name)))
@@ -32,15 +32,5 @@ func inSpan(ctx context.Context, key pipeline.Key) (context.Context, func(contra
 		default:
 			span.SetStatus(codes.Error, err.Error())
 		}
-	}
-}
-
-// spanned wraps run, a step without a container of its own, in the step's span.
-func spanned(key pipeline.Key, run func(context.Context) error) func(context.Context) error {
-	return func(ctx context.Context) error {
-		ctx, end := inSpan(ctx, key)
-		err := run(ctx)
-		end(contract.Succeeded, err)
-		return err
 	}
 }

@@ -1,4 +1,4 @@
-package render
+package lint
 
 import (
 	"encoding/json"
@@ -18,9 +18,10 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/slipway-sh/slipway/config/document"
+	"github.com/slipway-sh/slipway/stages/internal/render"
 )
 
-type fieldMistake struct {
+type mistake struct {
 	document.Problem       // without a line, and without the value
 	Path             []any // to the field: names (string) and places in lists (int); empty: the object
 	Unknown          bool  // the object has no such field; else its value is of another type, or none that a cluster takes
@@ -32,7 +33,7 @@ type fieldMistake struct {
 // names; where there are none of these, those whose values no cluster takes, such as a port above
 // 65535. Of other kinds, definitions of kinds among them, there are labels alone. Whether there are
 // any, the decoder of the API server says.
-func fieldMistakes(o *unstructured.Unstructured) []fieldMistake {
+func fieldMistakes(o *unstructured.Unstructured) []mistake {
 	kind := o.GroupVersionKind()
 	var out mistakes
 	if kind.Group == "apiextensions.k8s.io" || !scheme.Scheme.Recognizes(kind) { // Helm adds the former to the scheme
@@ -51,13 +52,13 @@ func fieldMistakes(o *unstructured.Unstructured) []fieldMistake {
 	}
 	out.look(scheme.Scheme.AllKnownTypes()[kind], o.Object, nil)
 	if len(out) == 0 { // it is wrong in a way that look does not know
-		return []fieldMistake{{Problem: document.Problem{Got: err.Error()}}}
+		return []mistake{{Problem: document.Problem{Got: err.Error()}}}
 	}
 	return out
 }
 
 // mistakes finds what the decoder cannot: all of them, and where each is.
-type mistakes []fieldMistake
+type mistakes []mistake
 
 // look compares a value with the type that Kubernetes has for it.
 func (m *mistakes) look(t reflect.Type, v any, at []any) {
@@ -87,10 +88,10 @@ func (m *mistakes) look(t reflect.Type, v any, at []any) {
 
 // mapping looks at the fields of an object, or at the values of a map.
 func (m *mistakes) mapping(t reflect.Type, v map[string]any, at []any) {
-	var fields map[string]fieldType
+	var fields map[string]render.Field
 	switch t.Kind() {
 	case reflect.Struct:
-		fields = fieldsOf(t)
+		fields = render.Fields(t)
 	case reflect.Map:
 	default:
 		m.value(t, v, at)
@@ -108,31 +109,9 @@ func (m *mistakes) mapping(t reflect.Type, v map[string]any, at []any) {
 			if meant := document.Nearest(name, slices.Sorted(maps.Keys(fields))); meant != "" {
 				p.Want = document.Quote(meant)
 			}
-			*m = append(*m, fieldMistake{Problem: p, Path: in, Unknown: true})
+			*m = append(*m, mistake{Problem: p, Path: in, Unknown: true})
 		}
 	}
-}
-
-// fieldType is a field of an object.
-type fieldType struct {
-	reflect.Type
-	key string // by which Kubernetes tells the items of the list that it is from one another; empty: it does not
-}
-
-func fieldsOf(t reflect.Type) map[string]fieldType {
-	out := map[string]fieldType{}
-	for i := range t.NumField() {
-		f := t.Field(i)
-		switch name, _, _ := strings.Cut(f.Tag.Get("json"), ","); {
-		case name == "" && f.Anonymous: // inline
-			maps.Copy(out, fieldsOf(f.Type))
-		case name == "conditions":
-			out[name] = fieldType{Type: f.Type}
-		case name != "-":
-			out[name] = fieldType{f.Type, f.Tag.Get("patchMergeKey")}
-		}
-	}
-	return out
 }
 
 // value has the decoder take a value.
@@ -165,7 +144,7 @@ func (m *mistakes) value(t reflect.Type, v any, at []any) {
 	if t.Kind() == reflect.String && (got == "a number" || got == "true or false") {
 		want += " (put it in quotes)"
 	}
-	*m = append(*m, fieldMistake{Problem: document.Problem{Field: pathOf(at), Got: got, Want: want}, Path: at})
+	*m = append(*m, mistake{Problem: document.Problem{Field: pathOf(at), Got: got, Want: want}, Path: at})
 }
 
 const wholeNumber = "a whole number"

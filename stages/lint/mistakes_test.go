@@ -1,14 +1,21 @@
-package render_test
+package lint
 
 import (
 	"fmt"
+	"os"
 	"testing"
+	"testing/fstest"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/config/platform"
+	releases "github.com/slipway-sh/slipway/examples/platform"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
+
+func configMap(name string) string {
+	return "{apiVersion: v1, kind: ConfigMap, metadata: {name: " + name + "}}\n"
+}
 
 const misspelt = `: spec.replcias: got an unknown field, want "replicas"`
 
@@ -54,21 +61,36 @@ func TestMistakesHaveTheirLines(t *testing.T) {
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			release := files(c.files)
+			release := fstest.MapFS{}
+			for name, text := range c.files {
+				release[name] = &fstest.MapFile{Data: []byte(text)}
+			}
 			objs, err := render.Manifests(t.Context(), release, nil, platform.Component{Path: "a"})
 			require.NoError(t, err)
 			var got []string
-			for _, m := range render.Mistakes(release, "a", objs) {
+			for _, m := range mistakesOf(release, "a", objs) {
 				got = append(got, fmt.Sprintf("%s, %d: %v", m.File, m.Line, m.Err))
 			}
 			require.ElementsMatch(t, c.want, got)
 			for range 3 {
 				var again []string
-				for _, m := range render.Mistakes(release, "a", objs) {
+				for _, m := range mistakesOf(release, "a", objs) {
 					again = append(again, fmt.Sprintf("%s, %d: %v", m.File, m.Line, m.Err))
 				}
 				require.Equal(t, got, again)
 			}
 		})
 	}
+}
+
+// TestArgoCDHasNoMistakes: the reference platform changes its own manifests.
+func TestArgoCDHasNoMistakes(t *testing.T) {
+	dir, err := releases.Release("1.0.0")
+	require.NoError(t, err)
+	r, err := platform.Load(dir)
+	require.NoError(t, err)
+	objs, err := render.Manifests(t.Context(), dir, os.DirFS("../internal/render/testdata/bundle"), *r.Engine())
+	require.NoError(t, err)
+	require.NotEmpty(t, objs)
+	require.Empty(t, mistakesOf(dir, r.Engine().Path, objs))
 }

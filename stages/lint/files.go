@@ -1,4 +1,4 @@
-package render
+package lint
 
 import (
 	"bytes"
@@ -11,32 +11,28 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+	helmchart "helm.sh/helm/v3/pkg/chart"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/api/types"
 
 	"github.com/slipway-sh/slipway/config/document"
 	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/render"
 )
 
-// Problem is what is wrong with a file of a release.
-type Problem struct {
-	File string
-	Line int // 0 if it is not known
-	Err  error
-}
-
-// Problems are what is wrong with the files of a component, which is a file, a directory or
+// problemsOf are what is wrong with the files of a component, which is a file, a directory or
 // a kustomization: every document that is no YAML or no object. Where files are well, and
 // nevertheless a kustomization cannot be built of them, there are none.
-func Problems(release fs.FS, name string) []Problem {
-	var out []Problem
-	for _, file := range manifests(release, name, map[string]bool{}) {
-		text, err := readFile(release, file)
+func problemsOf(release fs.FS, name string) []contract.Unread {
+	var out []contract.Unread
+	for _, file := range filesAt(release, name, map[string]bool{}) {
+		text, err := render.ReadFile(release, file)
 		switch {
 		case err != nil:
-			out = append(out, Problem{File: file, Err: err})
-		case file == Kustomization(release, path.Dir(file)):
+			out = append(out, contract.Unread{File: file, Err: err})
+		case file == render.Kustomization(release, path.Dir(file)):
 			out = append(out, noYAML(file, text, 1)...)
 		default:
 			out = append(out, noObjects(file, text, kube.Decode)...)
@@ -45,25 +41,25 @@ func Problems(release fs.FS, name string) []Problem {
 	return out
 }
 
-// NoValues is what is wrong with a file of a release that has values of a chart.
-func NoValues(release fs.FS, file string) []Problem {
-	text, err := readFile(release, file)
+// noValues is what is wrong with a file of a release that has values of a chart.
+func noValues(release fs.FS, file string) []contract.Unread {
+	text, err := render.ReadFile(release, file)
 	if err != nil {
-		return []Problem{{File: file, Err: err}}
+		return []contract.Unread{{File: file, Err: err}}
 	}
-	var out []Problem
+	var out []contract.Unread
 	_, problems := document.Values(text)
 	for _, p := range problems {
 		line := max(p.Line, 1)
 		p.Line = 0
-		out = append(out, Problem{File: file, Line: line, Err: errors.New(p.String())})
+		out = append(out, contract.Unread{File: file, Line: line, Err: errors.New(p.String())})
 	}
 	return out
 }
 
-// manifests are the files that objects at name are read from, with those that make
+// filesAt are the files that objects at name are read from, with those that make
 // directories kustomizations. seen are the directories that have been looked at.
-func manifests(release fs.FS, name string, seen map[string]bool) []string {
+func filesAt(release fs.FS, name string, seen map[string]bool) []string {
 	info, err := fs.Stat(release, name)
 	if err != nil || seen[name] {
 		return nil
@@ -73,15 +69,15 @@ func manifests(release fs.FS, name string, seen map[string]bool) []string {
 	}
 	seen[name] = true
 	var out []string
-	if file := Kustomization(release, name); file != "" {
+	if file := render.Kustomization(release, name); file != "" {
 		out = append(out, file)
-		text, _ := readFile(release, file)
+		text, _ := render.ReadFile(release, file)
 		var k types.Kustomization
 		if yaml.Unmarshal(text, &k) != nil {
 			return out
 		}
 		for _, from := range slices.Concat(k.Resources, k.Components) {
-			out = append(out, manifests(release, path.Join(name, from), seen)...)
+			out = append(out, filesAt(release, path.Join(name, from), seen)...)
 		}
 		return out
 	}
@@ -95,7 +91,7 @@ func manifests(release fs.FS, name string, seen map[string]bool) []string {
 }
 
 // noYAML is what is wrong with a text that begins in a line of a file.
-func noYAML(file string, text []byte, line int) []Problem {
+func noYAML(file string, text []byte, line int) []contract.Unread {
 	var n yaml.Node
 	err := yaml.Unmarshal(text, &n)
 	if err == nil {
@@ -105,18 +101,18 @@ func noYAML(file string, text []byte, line int) []Problem {
 	if p.Line == 0 {
 		p.Line = 1
 	}
-	return []Problem{{File: file, Line: line + p.Line - 1, Err: errors.New(p.Reason())}}
+	return []contract.Unread{{File: file, Line: line + p.Line - 1, Err: errors.New(p.Reason())}}
 }
 
 // noObjects is what is wrong with the documents of a file.
-func noObjects(file string, text []byte, decode func([]byte) ([]*unstructured.Unstructured, error)) []Problem {
-	var out []Problem
+func noObjects(file string, text []byte, decode func([]byte) ([]*unstructured.Unstructured, error)) []contract.Unread {
+	var out []contract.Unread
 	line := 1
 	for _, doc := range split(text) {
 		if _, err := decode(doc); err != nil {
 			more := noYAML(file, doc, line)
 			if more == nil {
-				more = []Problem{noObject(file, doc, line, err)}
+				more = []contract.Unread{noObject(file, doc, line, err)}
 			}
 			out = append(out, more...)
 		}
@@ -142,10 +138,10 @@ func split(text []byte) [][]byte {
 var yamlLine = regexp.MustCompile(`line (\d+): ([^\n]+)`)
 
 // noObject is why a document that is YAML is no object: err is the decoder's.
-func noObject(file string, doc []byte, line int, err error) Problem {
+func noObject(file string, doc []byte, line int, err error) contract.Unread {
 	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
 		n, _ := strconv.Atoi(m[1])
-		return Problem{File: file, Line: line + n - 1, Err: errors.New(m[2])}
+		return contract.Unread{File: file, Line: line + n - 1, Err: errors.New(m[2])}
 	}
 	for l := range bytes.Lines(doc) { // to where it begins
 		if l = bytes.TrimSpace(l); len(l) > 0 && l[0] != '#' && !bytes.HasPrefix(l, []byte("---")) {
@@ -157,5 +153,15 @@ func noObject(file string, doc []byte, line int, err error) Problem {
 	if strings.Contains(why, "cannot unmarshal") {
 		why = "it is no mapping"
 	}
-	return Problem{File: file, Line: line, Err: errors.New("no object: " + why)}
+	return contract.Unread{File: file, Line: line, Err: errors.New("no object: " + why)}
+}
+
+// noDefinitions are what is wrong with a chart's directory crds, and with those of the charts
+// that it depends on. The paths of files begin with the chart's name, as Helm's do.
+func noDefinitions(ch *helmchart.Chart) []contract.Unread {
+	var out []contract.Unread
+	for _, d := range ch.CRDObjects() {
+		out = append(out, noObjects(d.Filename, d.File.Data, kube.DecodeRendered)...)
+	}
+	return out
 }

@@ -1,5 +1,4 @@
-// Package all lists the steps that Slipway has.
-package all
+package incontainer
 
 import (
 	"io"
@@ -18,8 +17,8 @@ import (
 	"github.com/slipway-sh/slipway/stages/tests"
 )
 
-// All are the steps, whose state is in a volume or in one of these stores.
-func All(stores map[string]store.Opener) *step.Registry {
+// Steps are all that Slipway has, whose state is in a volume or in one of these stores.
+func Steps(stores map[string]store.Opener) *step.Registry {
 	reg := step.Registry{Stores: stores}
 	infrastructure.Register(&reg, tree)
 	preorchestrator.Register(&reg)

@@ -1,4 +1,4 @@
-package conductor
+package stages
 
 import (
 	"context"
@@ -38,21 +38,23 @@ type Findings struct {
 // Graph is a workflow being wired.
 type Graph struct {
 	contract.Inputs
+	Pipeline pipeline.Pipeline // what is wired so far
 
-	pipeline pipeline.Pipeline
-	specs    map[pipeline.Key]contract.Spec // of the steps
-	taken    []string                       // components whose step would have the key of another one
-	collect  []func(*Findings)              // after the run
-	runner   runner
-	actions  map[pipeline.Key]func(context.Context) error
+	specs   map[pipeline.Key]contract.Spec // of the steps
+	taken   []string                       // components whose step would have the key of another one
+	collect []func(*Findings)              // after the run
+	runner  Runner
+	actions map[pipeline.Key]func(context.Context) error
 }
 
-type runner interface {
-	run(ctx context.Context, s contract.Spec, in, out any) (contract.Result, error)
+// Runner runs the steps of a graph.
+type Runner interface {
+	// Run decodes the output of the step into out.
+	Run(ctx context.Context, s contract.Spec, in, out any) (contract.Result, error)
 }
 
-// newGraph wires w. Steps run with r; an action that is not among actions is nothing.
-func newGraph(w Workflow, in contract.Inputs, r runner, actions map[pipeline.Key]func(context.Context) error) (*Graph, error) {
+// Wire wires w. Steps run with r; an action that is not among actions is nothing.
+func Wire(w Workflow, in contract.Inputs, r Runner, actions map[pipeline.Key]func(context.Context) error) (*Graph, error) {
 	g := &Graph{Inputs: in, specs: map[pipeline.Key]contract.Spec{}, runner: r, actions: actions}
 	if err := w.Wire(g); err != nil {
 		return nil, err
@@ -88,28 +90,15 @@ func (g *Graph) component(name string) bool {
 
 // Nodes are the nodes of a workflow, in the order of its wiring. Nothing is started.
 func Nodes(w Workflow, in contract.Inputs) ([]pipeline.Node, error) {
-	g, err := newGraph(w, in, nil, nil)
+	g, err := Wire(w, in, nil, nil)
 	if err != nil {
 		return nil, err
 	}
-	return g.pipeline.Graph(), nil
-}
-
-// Steps are the names, "stage/name", of the steps of a workflow on this deployment.
-func (c *Conductor) Steps(w Workflow) ([]string, error) {
-	nodes, err := Nodes(w, c.inputs)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]string, len(nodes))
-	for i, n := range nodes {
-		out[i] = n.String()
-	}
-	return out, nil
+	return g.Pipeline.Graph(), nil
 }
 
 // Add adds a step. input is called once everything that the step needs has succeeded. A graph in
-// which a component has the name of another step is none: newGraph says so.
+// which a component has the name of another step is none: Wire says so.
 func Add[In, Out any](g *Graph, d contract.Step[In, Out], input func() In, needs ...pipeline.Dep) *pipeline.Step[Out] {
 	if _, taken := g.specs[d.Key]; taken && g.component(d.Name) {
 		g.taken = append(g.taken, d.Name)
@@ -117,10 +106,10 @@ func Add[In, Out any](g *Graph, d contract.Step[In, Out], input func() In, needs
 	}
 	g.specs[d.Key] = d.Spec
 	var s *pipeline.Step[Out]
-	s = pipeline.Add(&g.pipeline, d.Key, func(ctx context.Context) (Out, error) {
+	s = pipeline.Add(&g.Pipeline, d.Key, func(ctx context.Context) (Out, error) {
 		var out Out
-		ctx, end := inSpan(ctx, d.Key)
-		result, err := g.runner.run(ctx, d.Spec, input(), &out)
+		ctx, end := Span(ctx, d.Key)
+		result, err := g.runner.Run(ctx, d.Spec, input(), &out)
 		end(result.Status, err)
 		s.Describe(pipeline.Detail{
 			Reused: result.Status == contract.Reused,
@@ -135,7 +124,7 @@ func Add[In, Out any](g *Graph, d contract.Step[In, Out], input func() In, needs
 // Action adds what the conductor itself does under this name: contract.NodeKey,
 // contract.NodeRemoveKey or the key of contract.CheckEarlierSpec.
 func (g *Graph) Action(key pipeline.Key, needs ...pipeline.Dep) pipeline.Dep {
-	return pipeline.Add(&g.pipeline, key, func(ctx context.Context) (struct{}, error) {
+	return pipeline.Add(&g.Pipeline, key, func(ctx context.Context) (struct{}, error) {
 		act, ok := g.actions[key]
 		if !ok {
 			return struct{}{}, nil
@@ -153,9 +142,16 @@ func Collect[Out any](g *Graph, s *pipeline.Step[Out], to func(Out, *Findings)) 
 	})
 }
 
-// unchanged reports whether a run with these results has done nothing: every step reused an
+// Found are the findings of the steps that have succeeded.
+func (g *Graph) Found(f *Findings) {
+	for _, collect := range g.collect {
+		collect(f)
+	}
+}
+
+// Unchanged reports whether a run with these results has done nothing: every step reused an
 // earlier result, and what the conductor itself does changes nothing then.
-func (g *Graph) unchanged(results []pipeline.Result) bool {
+func (g *Graph) Unchanged(results []pipeline.Result) bool {
 	reused := 0
 	for _, r := range results {
 		_, step := g.specs[r.Key]
@@ -169,8 +165,8 @@ func (g *Graph) unchanged(results []pipeline.Result) bool {
 	return reused > 0
 }
 
-// online reports whether a node of the graph works on the cluster.
-func (g *Graph) online(key pipeline.Key) bool {
+// Online reports whether a node of the graph works on the cluster.
+func (g *Graph) Online(key pipeline.Key) bool {
 	s, ok := g.specs[key]
 	return ok && !s.Offline
 }

@@ -1,4 +1,4 @@
-package all
+package incontainer
 
 import (
 	"context"
@@ -41,7 +41,7 @@ func tree(r *platform.Release, deployment string, in contract.TreeValues) (lint.
 
 // phases are the steps of a release's phases that Slipway does not have.
 func phases(r *platform.Release) (unknown []contract.Unread) {
-	known := append(All(nil).Names(), contract.NodeKey().String(), contract.NodeRemoveKey().String(), contract.CheckEarlierSpec().String())
+	known := append(Steps(nil).Names(), contract.NodeKey().String(), contract.NodeRemoveKey().String(), contract.CheckEarlierSpec().String())
 	for _, d := range r.Data {
 		known = append(known, contract.BackupDataKey(d.Name).String())
 	}

@@ -1,4 +1,4 @@
-package render
+package lint
 
 import (
 	"bytes"
@@ -13,31 +13,36 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/api/types"
 
+	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/render"
 )
 
-// Mistake is a field that an object should not have, or not with that value.
-type Mistake struct {
-	Problem        // without a file where none has it, as when a patch makes it
-	Name    string // of the field; empty in a list
-	Unknown bool   // Kubernetes does not know the field; else it does not take its value
-	Lenient bool   // only what is applied by the server is refused for it
+// foundMistake is a mistake with the object that has it, in Err, and where that is written.
+type foundMistake struct {
+	mistake
+	contract.Unread // without a file where none has it, as when a patch makes it
 }
 
-// Mistakes are those of objects that the files of a release at root are built to: a file, a
+// field is the name of the field; empty in a list.
+func (f foundMistake) field() string {
+	if len(f.Path) == 0 {
+		return ""
+	}
+	name, _ := f.Path[len(f.Path)-1].(string)
+	return name
+}
+
+// mistakesOf are those of objects that the files of a release at root are built to: a file, a
 // directory or a kustomization; empty if there are none. See fieldMistakes.
-func Mistakes(release fs.FS, root string, objs []*unstructured.Unstructured) []Mistake {
+func mistakesOf(release fs.FS, root string, objs []*unstructured.Unstructured) []foundMistake {
 	all := sync.OnceValue(func() []*written { return allWritten(release, root) })
-	var out []Mistake
+	var out []foundMistake
 	for _, o := range objs {
 		for _, m := range fieldMistakes(o) {
-			p := Problem{Err: fmt.Errorf("%s %s: %s", o.GetKind(), o.GetName(), m)}
-			if w := origin(all(), o, m); w != nil {
-				p.File, p.Line = w.file, w.line(m.Path)
-			}
-			found := Mistake{Problem: p, Unknown: m.Unknown, Lenient: m.Lenient}
-			if n := len(m.Path); n > 0 {
-				found.Name, _ = m.Path[n-1].(string)
+			found := foundMistake{m, contract.Unread{Err: fmt.Errorf("%s %s: %s", o.GetKind(), o.GetName(), m)}}
+			if w := writtenBy(all(), o, m); w != nil {
+				found.File, found.Line = w.file, w.line(m.Path)
 			}
 			out = append(out, found)
 		}
@@ -50,14 +55,14 @@ type written struct {
 	*unstructured.Unstructured
 	file     string
 	node     *yaml.Node
-	before   int            // lines of the file before the document
-	mistakes []fieldMistake // that are not taken for those of another object
+	before   int       // lines of the file before the document
+	mistakes []mistake // that are not taken for those of another object
 }
 
-// origin is the object of a file that has that mistake of an object, which may have got a
+// writtenBy is the object of a file that has that mistake of an object, which may have got a
 // longer name since; nil if there is none. It counts once.
-func origin(all []*written, o *unstructured.Unstructured, m fieldMistake) *written {
-	same := func(has fieldMistake) bool { return has.String() == m.String() }
+func writtenBy(all []*written, o *unstructured.Unstructured, m mistake) *written {
+	same := func(has mistake) bool { return has.String() == m.String() }
 	var from *written
 	for _, w := range all {
 		if w.GetKind() == o.GetKind() && strings.Contains(o.GetName(), w.GetName()) && slices.ContainsFunc(w.mistakes, same) &&
@@ -78,26 +83,26 @@ func allWritten(release fs.FS, root string) []*written {
 	if root == "" {
 		return nil
 	}
-	files := manifests(release, root, map[string]bool{})
+	files := filesAt(release, root, map[string]bool{})
 	for _, file := range files {
 		dir := path.Dir(file)
-		if file != Kustomization(release, dir) {
+		if file != render.Kustomization(release, dir) {
 			continue
 		}
-		text, _ := readFile(release, file)
+		text, _ := render.ReadFile(release, file)
 		var k types.Kustomization
 		if yaml.Unmarshal(text, &k) != nil { // it has been built
 			continue
 		}
 		for _, name := range patches(k) {
-			if at := path.Join(dir, name); isFile(release, at) && !slices.Contains(files, at) {
+			if at := path.Join(dir, name); render.IsFile(release, at) && !slices.Contains(files, at) {
 				files = append(files, at)
 			}
 		}
 	}
 	var out []*written
 	for _, file := range files {
-		text, _ := readFile(release, file) // it has been read before
+		text, _ := render.ReadFile(release, file) // it has been read before
 		before := 0
 		for _, doc := range split(text) {
 			out = append(out, inDocument(file, doc, before)...)

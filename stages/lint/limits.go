@@ -1,8 +1,6 @@
-package render
+package lint
 
 import (
-	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"reflect"
@@ -16,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/slipway-sh/slipway/config/document"
 	"github.com/slipway-sh/slipway/imageref"
+	"github.com/slipway-sh/slipway/stages/internal/render"
 )
 
 // limits finds values that have the right type, and that no cluster takes: names, labels, ports,
@@ -42,11 +40,11 @@ func (m *mistakes) limits(t reflect.Type, v any, at []any) {
 				m.limits(t.Elem(), is[name], append(slices.Clip(at), name))
 			}
 		}
-		if t.Kind() != reflect.Struct || reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+		if !render.IsStruct(t) {
 			return
 		}
 		m.image(t, is, at)
-		fields := fieldsOf(t)
+		fields := render.Fields(t)
 		for _, name := range slices.Sorted(maps.Keys(is)) {
 			in := append(slices.Clip(at), name)
 			f, ok := fields[name]
@@ -55,8 +53,8 @@ func (m *mistakes) limits(t reflect.Type, v any, at []any) {
 			}
 			m.port(f.Type, name, is[name], in)
 			m.labels(t, name, is[name], in)
-			if list, ok := is[name].([]any); ok && f.key != "" {
-				m.twice(t, name, f.key, list, in)
+			if list, ok := is[name].([]any); ok && f.Key != "" {
+				m.twice(t, name, f.Key, list, in)
 			}
 			m.limits(f.Type, is[name], in)
 		}
@@ -64,7 +62,7 @@ func (m *mistakes) limits(t reflect.Type, v any, at []any) {
 }
 
 func (m *mistakes) limit(at []any, got, want string) {
-	*m = append(*m, fieldMistake{Problem: document.Problem{Field: pathOf(at), Got: got, Want: want}, Path: at})
+	*m = append(*m, mistake{Problem: document.Problem{Field: pathOf(at), Got: got, Want: want}, Path: at})
 }
 
 func (m *mistakes) name(o *unstructured.Unstructured) {
@@ -154,7 +152,7 @@ func (m *mistakes) labels(t reflect.Type, name string, v any, at []any) {
 func (m *mistakes) twice(t reflect.Type, name, key string, list []any, at []any) {
 	seen := map[string]int{}
 	for i, item := range list {
-		id := itemID(item, key)
+		id := render.ItemID(item, key)
 		if id == "" {
 			continue
 		}
@@ -165,67 +163,6 @@ func (m *mistakes) twice(t reflect.Type, name, key string, list []any, at []any)
 		}
 		in := append(slices.Clip(at), i, key)
 		m.limit(in, fmt.Sprintf("%s again (first in %s[%d])", document.Quote(id), name, first), "it once")
-		switch name {
-		case "volumes", "containers", "initContainers", "ephemeralContainers", "volumeMounts":
-		default:
-			(*m)[len(*m)-1].Lenient = t != reflect.TypeFor[corev1.ServiceSpec]()
-		}
-	}
-}
-
-// itemID tells an item of a list from the others by its key; empty if it has none.
-func itemID(item any, key string) string {
-	is, _ := item.(map[string]any)
-	value, ok := is[key]
-	if !ok {
-		return ""
-	}
-	id := fmt.Sprint(value)
-	if strings.HasSuffix(strings.ToLower(key), "port") {
-		protocol, _ := is["protocol"].(string)
-		id += "/" + cmp.Or(protocol, "TCP")
-	}
-	return id
-}
-
-// KeepLast removes the items of an object's lists that an item further on replaces in what
-// Kubernetes makes of them. Helm sends both; what is applied by the server must not have them.
-func KeepLast(o *unstructured.Unstructured) {
-	t, known := scheme.Scheme.AllKnownTypes()[o.GroupVersionKind()]
-	if !known {
-		return
-	}
-	var found mistakes
-	found.limits(t, o.Object, nil)
-	for _, m := range found {
-		if !m.Lenient {
-			continue
-		}
-		at, key := m.Path[:len(m.Path)-2], m.Path[len(m.Path)-1].(string)
-		put(o.Object, at, func(list []any) []any {
-			var out []any
-			for i, item := range list {
-				id := itemID(item, key)
-				again := func(later any) bool { return itemID(later, key) == id }
-				if id == "" || !slices.ContainsFunc(list[i+1:], again) {
-					out = append(out, item)
-				}
-			}
-			return out
-		})
-	}
-}
-
-func put(v any, at []any, change func([]any) []any) {
-	switch in := v.(type) {
-	case map[string]any:
-		name := at[0].(string)
-		if list, is := in[name].([]any); is && len(at) == 1 {
-			in[name] = change(list)
-		} else if len(at) > 1 {
-			put(in[name], at[1:], change)
-		}
-	case []any:
-		put(in[at[0].(int)], at[1:], change)
+		(*m)[len(*m)-1].Lenient = render.TakesLast(t, name)
 	}
 }

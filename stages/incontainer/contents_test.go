@@ -1,4 +1,4 @@
-package all
+package incontainer
 
 import (
 	"io/fs"
@@ -33,7 +33,7 @@ func TestTheExamplesImages(t *testing.T) {
 		t.Helper()
 		r, err := platform.Load(files)
 		require.NoError(t, err)
-		s, err := stages.Preview(contract.Inputs{Config: config.Default(), Release: r, Images: refs})
+		s, err := stages.Rendering(contract.Inputs{Config: config.Default(), Release: r, Images: refs}, nil)
 		require.NoError(t, err)
 		s.Kubernetes = "1.35.4"
 		has, err := Contents(t.Context(), r, s)

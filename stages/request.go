@@ -1,4 +1,4 @@
-package conductor
+package stages
 
 import (
 	"cmp"
@@ -17,14 +17,15 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// requests makes the requests to the steps of a run. The same values make the same requests, so a result
-// that verifyAll has verified is valid for the step of the run.
-type requests struct {
-	run string // its id
+// Requests makes the requests to the steps of a run. The same values make the same requests, so a result
+// that Verify has found to hold is valid for the step of the run.
+type Requests struct {
+	Run string // its id
 	contract.Inputs
 }
 
-func (r requests) of(s contract.Spec, in any) (contract.Request, error) {
+// Of is the request to a step with an input.
+func (r Requests) Of(s contract.Spec, in any) (contract.Request, error) {
 	input, err := json.Marshal(in)
 	if err != nil {
 		return contract.Request{}, fmt.Errorf("encode the input of %s: %w", s, err)
@@ -40,7 +41,7 @@ func (r requests) of(s contract.Spec, in any) (contract.Request, error) {
 		code = s.Code.String()
 	}
 	return contract.Request{
-		Run: r.run, Stage: s.Stage, Step: s.Name, Code: code, Timeout: contract.Duration(cmp.Or(s.Timeout, time.Duration(r.Config.Advanced.Timeouts.Step))),
+		Run: r.Run, Stage: s.Stage, Step: s.Name, Code: code, Timeout: contract.Duration(cmp.Or(s.Timeout, time.Duration(r.Config.Advanced.Timeouts.Step))),
 		Deployment: r.Config.Global.Name, Digests: r.digests(s, lasting), Input: input,
 		Cluster: !s.Offline,
 	}, nil
@@ -48,7 +49,7 @@ func (r requests) of(s contract.Spec, in any) (contract.Request, error) {
 
 // digests are what an earlier result of a step must match to be reused: its input, the
 // platform release if it reads that, and the tools and images of the run.
-func (r requests) digests(s contract.Spec, input []byte) journal.Digests {
+func (r Requests) digests(s contract.Spec, input []byte) journal.Digests {
 	sum := func(parts ...string) string {
 		h := sha256.New()
 		for _, part := range parts {
@@ -68,12 +69,13 @@ func (r requests) digests(s contract.Spec, input []byte) journal.Digests {
 type Do func(context.Context, contract.Spec, contract.Request) (contract.Result, error)
 
 type processRunner struct {
-	requests
-	do Do
+	requests Requests
+	do       Do
 }
 
-func (p processRunner) run(ctx context.Context, s contract.Spec, in, out any) (contract.Result, error) {
-	req, err := p.of(s, in)
+// Run has the step done in this process.
+func (p processRunner) Run(ctx context.Context, s contract.Spec, in, out any) (contract.Result, error) {
+	req, err := p.requests.Of(s, in)
 	if err != nil {
 		return contract.Result{}, err
 	}
@@ -88,11 +90,11 @@ func (p processRunner) run(ctx context.Context, s contract.Spec, in, out any) (c
 // ended: what fails blocks what needs it.
 func Walk(ctx context.Context, w Workflow, plan contract.PlanRequest, do Do) ([]pipeline.Result, error) {
 	// There is no action to take: the container is connected to the cluster, if that runs.
-	g, err := newGraph(w, plan.Inputs, processRunner{requests{plan.Run, plan.Inputs}, do}, nil)
+	g, err := Wire(w, plan.Inputs, processRunner{Requests{plan.Run, plan.Inputs}, do}, nil)
 	if err != nil {
 		return nil, err
 	}
-	results, err := g.pipeline.Run(ctx, pipeline.Options{Until: plan.Until})
+	results, err := g.Pipeline.Run(ctx, pipeline.Options{Until: plan.Until})
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}

@@ -1,12 +1,8 @@
-package conductor
+package stages
 
 import (
 	"fmt"
-	"io/fs"
 
-	"dagger.io/dagger"
-
-	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/providers"
@@ -34,23 +30,4 @@ func EnvironmentOf(provider providers.Provider, d providers.Deployment) (contrac
 // DeploymentOf is what a provider needs to know of the deployment.
 func DeploymentOf(cfg *config.Config) providers.Deployment {
 	return providers.Deployment{Name: cfg.Global.Name, Scale: cfg.Global.Scale, Section: cfg.Section(cfg.Provider)}
-}
-
-// directory is a Terraform root on the engine.
-func directory(client *dagger.Client, root fs.FS) (*dagger.Directory, error) {
-	dir := client.Directory()
-	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		text, err := bounded.FS(root, name, bounded.Generated)
-		if err == nil {
-			dir = dir.WithNewFile(name, string(text))
-		}
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read the Terraform root: %w", err)
-	}
-	return dir, nil
 }
