@@ -16,7 +16,7 @@ import (
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/trust"
-	"github.com/slipway-sh/slipway/containers/trust/trusttest"
+	"github.com/slipway-sh/slipway/containers/trust/sigstore/sigstoretest"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/progress"
 )
@@ -150,8 +150,8 @@ func TestABundleThatIsNotWanted(t *testing.T) {
 // A bundle that is signed is the one that who has the key wants, and no other.
 func TestBundleSign(t *testing.T) {
 	withoutImages(t)
-	private, public := trusttest.Files(t)
-	_, other := trusttest.Files(t)
+	private, public := sigstoretest.Files(t)
+	_, other := sigstoretest.Files(t)
 	dir := smallBundle(t)
 	for what, args := range map[string][]string{"no key": {dir}, "no directory": {"--key", private}, "the public key": {dir, "--key", public}, "no such key": {dir, "--key", "/none"}} {
 		exit, _, errs := slipway(append([]string{"bundle", "sign"}, args...)...)
@@ -197,8 +197,8 @@ func TestBundleSign(t *testing.T) {
 // With a key, a lock file is the one that was signed with it.
 func TestASignedLock(t *testing.T) {
 	withoutImages(t)
-	private, public := trusttest.Files(t)
-	_, other := trusttest.Files(t)
+	private, public := sigstoretest.Files(t)
+	_, other := sigstoretest.Files(t)
 	lock := lockFile(t, "localhost:1/slipway")
 	text, err := os.ReadFile(lock)
 	require.NoError(t, err)
@@ -279,7 +279,7 @@ func TestALockFileKeepsOtherPlatforms(t *testing.T) {
 	require.NoError(t, err)
 	pins, err := lock.Load()
 	require.NoError(t, err)
-	private, _ := trusttest.Files(t)
+	private, _ := sigstoretest.Files(t)
 	signer, _, err := secrets.PrivateKey(private)
 	require.NoError(t, err)
 	others := func(file string, signer crypto.Signer) (*lock.File, string, error) {

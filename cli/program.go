@@ -18,9 +18,8 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/images"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/containers/bundle"
-	"github.com/slipway-sh/slipway/containers/clients"
-	"github.com/slipway-sh/slipway/containers/inventory"
 	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/containers/ociarchive"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -147,7 +146,7 @@ func (p *Program) verifyLock(ctx context.Context, io console.Streams, dir string
 	}
 	vouched, unknown := t.Check(ctx, b)
 	damaged := b.Verify(ctx)
-	contents, other := inventory.Read(ctx, b)
+	contents, other := ociarchive.Packages(ctx, b)
 	if other == nil {
 		other = pins.VerifyPackages(b.Platform, contents)
 	}
@@ -229,7 +228,7 @@ func putClients(ctx context.Context, io console.Streams, out, from string, t *im
 	if w := v.Warning(); w != "" {
 		fmt.Fprintln(io.Err, "warning: "+w)
 	}
-	done, err := clients.Put(ctx, out, runtime.GOOS+"/"+runtime.GOARCH, b)
+	done, err := b.PutClients(ctx, out, runtime.GOOS+"/"+runtime.GOARCH)
 	if err != nil {
 		return err
 	}

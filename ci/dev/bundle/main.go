@@ -15,9 +15,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/console"
+	"github.com/slipway-sh/slipway/ci/dev/build"
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
-	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/fault"
@@ -92,16 +91,16 @@ func run(args []string, stdout, stderr io.Writer) int {
 		flags.Usage()
 		return int(fault.Usage)
 	}
-	return console.Exit(ctx, stderr, err)
+	return build.Exit(ctx, stderr, err)
 }
 
 // printBundle builds a bundle and prints lines about it.
 func printBundle(ctx context.Context, o choice, stdout io.Writer, lines func(built) []string) error {
-	st, err := store.Open("")
+	st, err := build.OpenStore("")
 	if err != nil {
 		return err
 	}
-	made, err := build(ctx, st, o)
+	made, err := buildBundle(ctx, st, o)
 	if err != nil {
 		return err
 	}
@@ -116,7 +115,7 @@ type built struct {
 	programs    map[string]string
 }
 
-func build(ctx context.Context, st *store.Store, o choice) (built, error) {
+func buildBundle(ctx context.Context, st *build.Store, o choice) (built, error) {
 	source, err := gotool.Checkout()
 	if err != nil {
 		return built{}, err
@@ -147,7 +146,7 @@ func build(ctx context.Context, st *store.Store, o choice) (built, error) {
 	}
 	b := &builder{source: source, sources: sources, arch: o.arch, lock: l, recipes: r, store: st, added: added}
 	// One more for the base of all layers, and one for what is made of the parts.
-	b.report = console.NewReporter(os.Stderr, len(cmds)+len(r.additions(l))+2)
+	b.report = build.NewReporter(os.Stderr, len(cmds)+len(r.additions(l))+2)
 	if err := b.parts(ctx, cmds, release); err != nil {
 		return built{}, err
 	}

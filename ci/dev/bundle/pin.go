@@ -12,12 +12,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/slipway-sh/slipway/ci/dev/build"
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
-	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/containers/bundle"
-	"github.com/slipway-sh/slipway/containers/inventory"
 	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/containers/ociarchive"
 )
 
 // pin builds a bundle and writes the Debian packages of its images into lock.yaml, with the digests
@@ -49,11 +49,11 @@ func pin(ctx context.Context, o choice, stdout io.Writer) error {
 
 // installed are the packages of the images of a bundle, which it builds.
 func installed(ctx context.Context, o choice) ([]lock.Package, error) {
-	st, err := store.Open("")
+	st, err := build.OpenStore("")
 	if err != nil {
 		return nil, err
 	}
-	made, err := build(ctx, st, o)
+	made, err := buildBundle(ctx, st, o)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func installed(ctx context.Context, o choice) ([]lock.Package, error) {
 	if err != nil {
 		return nil, err
 	}
-	images, err := inventory.Read(ctx, b)
+	images, err := ociarchive.Packages(ctx, b)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func fetchLists(ctx context.Context, o choice) (lists debian.Lists, err error) {
 }
 
 // merge gives the packages of all images, by name.
-func merge(images inventory.Packages) (map[string]string, error) {
+func merge(images map[string]map[string]string) (map[string]string, error) {
 	versions := map[string]string{}
 	var problems []error
 	for _, image := range sortedNames(images) {
@@ -186,7 +186,7 @@ func outdated(ctx context.Context, o choice) error {
 	for _, p := range l.Packages["linux/"+o.arch] {
 		versions[p.Name] = p.Version
 	}
-	root, err := store.Root()
+	root, err := build.StoreRoot()
 	if err != nil {
 		return err
 	}

@@ -17,9 +17,9 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/slipway-sh/slipway/ci/dev/build"
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/ci/dev/build/oci"
-	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/ci/dev/bundle/rootfs"
 	"github.com/slipway-sh/slipway/containers/lock"
 )
@@ -329,7 +329,7 @@ func (b *builder) image(ctx context.Context, name string, d definition) (v1.Imag
 // never change under their names, so they are not read to find out whether the
 // layer is there.
 func (b *builder) fileLayer(ctx context.Context, name string, d definition) (v1.Layer, error) {
-	in := store.NewInputs("bundle-files-"+name).
+	in := build.NewInputs("bundle-files-"+name).
 		String("layer", fmt.Sprint(oci.Epoch, oci.Level)).
 		String("trees", d.treesVersion)
 	for _, t := range d.trees {

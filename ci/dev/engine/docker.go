@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/console"
+	"github.com/slipway-sh/slipway/ci/dev/build"
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
-	"github.com/slipway-sh/slipway/containers/engineconfig"
+	"github.com/slipway-sh/slipway/containers/daggercli"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -56,7 +56,7 @@ func docker(ctx context.Context, args ...string) (string, error) {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return "", fmt.Errorf("docker %s: %w; it said:\n%s", args[0], err, console.LastLines(complaint.String(), 15))
+		return "", fmt.Errorf("docker %s: %w; it said:\n%s", args[0], err, build.LastLines(complaint.String(), 15))
 	}
 	return strings.TrimSpace(out.String()), nil
 }
@@ -83,7 +83,7 @@ func dockerImage(ctx context.Context) (string, error) {
 // startInDocker makes the engine that Docker runs reachable.
 func (c *control) startInDocker(ctx context.Context, cli string) error {
 	op := "start an engine in Docker"
-	if err := c.configureDocker(engineconfig.File()); err != nil {
+	if err := c.configureDocker(daggercli.EngineFile()); err != nil {
 		return err
 	}
 	image := cmp.Or(os.Getenv(envImage), vendorImage)
@@ -104,7 +104,7 @@ func (c *control) startInDocker(ctx context.Context, cli string) error {
 	if err := os.WriteFile(c.paths.inDocker, nil, 0o644); err != nil {
 		return err
 	}
-	p := console.NewReporter(os.Stderr, 1)
+	p := build.NewReporter(os.Stderr, 1)
 	err = p.Do("engine "+daggerVersion, "starting", func(say func(string)) (bool, error) {
 		if there == "" {
 			if err := pullForDocker(ctx, image, say); err != nil {

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/console"
+	"github.com/slipway-sh/slipway/ci/dev/build"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -96,7 +96,7 @@ func (c *control) logTail() string {
 	if err != nil {
 		return err.Error()
 	}
-	return console.LastLines(string(b), 15)
+	return build.LastLines(string(b), 15)
 }
 
 func (c *control) setup(ctx context.Context, parts engineParts) ([]byte, error) {

@@ -6,7 +6,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/store"
+	"github.com/slipway-sh/slipway/ci/dev/build"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -19,7 +19,7 @@ func (c *control) stop(ctx context.Context) error {
 	}
 	if r.PID != 0 {
 		c.store.Waiting = func() { c.logf("engine: another process starts or stops it; waiting") }
-		release, lockErr := c.store.Lock(ctx, store.Key{Name: "engine"})
+		release, lockErr := c.store.Lock(ctx, build.Key{Name: "engine"})
 		if lockErr != nil {
 			return lockErr
 		}

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/store"
+	"github.com/slipway-sh/slipway/ci/dev/build"
 )
 
 // insteadFile, beside the go.mod of a tools module, has the files that replace those of a module at
@@ -66,7 +66,7 @@ func (i *Instead) prepare(ctx context.Context, tools, work string) (string, erro
 
 func (i *Instead) put(tools, source string) error {
 	for link, target := range i.Links {
-		if err := store.CopyFile(filepath.Join(source, filepath.FromSlash(link)), filepath.Join(source, filepath.FromSlash(target)), 0o644); err != nil {
+		if err := build.CopyFile(filepath.Join(source, filepath.FromSlash(link)), filepath.Join(source, filepath.FromSlash(target)), 0o644); err != nil {
 			return err
 		}
 	}

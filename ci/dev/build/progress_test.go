@@ -1,4 +1,4 @@
-package console_test
+package build_test
 
 import (
 	"bytes"
@@ -9,13 +9,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/console"
+	"github.com/slipway-sh/slipway/ci/dev/build"
 )
 
 func TestLogLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		r := console.NewReporter(&out, 3)
+		r := build.NewReporter(&out, 3)
 		task := func(takes time.Duration, says string, hit bool, err error) func(func(string)) (bool, error) {
 			return func(say func(string)) (bool, error) {
 				if says != "" {

@@ -1,4 +1,4 @@
-package pullsecret
+package registries
 
 import (
 	"context"
@@ -65,7 +65,7 @@ func TestTheAccountOfDockerLogin(t *testing.T) {
 
 		token, err := Find(t.Context(), given, "token.example.com")
 		require.NoError(t, err)
-		require.ErrorIs(t, token.ForKubelet(), &fault.Fault{Code: Code})
+		require.ErrorIs(t, token.ForKubelet(), &fault.Fault{Code: CodeAccount})
 		shown := fmt.Sprintf("%v %+v %#v %s", a, a, a, *a)
 		require.NotContains(t, shown, "r1ght")
 		require.NotContains(t, shown, "cHVsbGVy")
@@ -94,7 +94,7 @@ func TestWhatAProgramSays(t *testing.T) {
 	text := `{"credHelpers":{"registry.example.com":"leaks"}}`
 	for _, given := range []string{"", loggedIn(t, text)} {
 		_, err := Find(t.Context(), given, "registry.example.com")
-		require.ErrorIs(t, err, &fault.Fault{Code: Code})
+		require.ErrorIs(t, err, &fault.Fault{Code: CodeAccount})
 		require.ErrorContains(t, err, "is locked")
 		require.NotContains(t, err.Error(), "r1ght")
 	}
@@ -121,13 +121,13 @@ func TestAnAccountThatCannotBeRead(t *testing.T) {
 		`{"auths":{"registry.example.com":{}},"credsStore":"of-a-test"}`: "(docker login registry.example.com), or give a file",
 	} {
 		_, err := Find(t.Context(), loggedIn(t, text), "registry.example.com")
-		require.ErrorIs(t, err, &fault.Fault{Code: Code})
+		require.ErrorIs(t, err, &fault.Fault{Code: CodeAccount})
 		require.NotContains(t, err.Error(), "r1ght")
 		f, _ := errors.AsType[*fault.Fault](err)
 		require.Contains(t, f.Fix, fix)
 	}
 	_, err := Find(t.Context(), filepath.Join(t.TempDir(), "absent"), "registry.example.com")
-	require.ErrorIs(t, err, &fault.Fault{Code: Code})
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeAccount})
 }
 
 // TestAskAsANodeDoes asks a registry with TLS, an authority of its own and accounts.

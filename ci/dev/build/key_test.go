@@ -1,4 +1,4 @@
-package store_test
+package build_test
 
 import (
 	"os"
@@ -8,14 +8,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/store"
+	"github.com/slipway-sh/slipway/ci/dev/build"
 )
 
 func TestKeyTellsInputsApart(t *testing.T) {
-	in := func() *store.Inputs { return store.NewInputs("thing") }
-	keys := map[string]store.Key{
+	in := func() *build.Inputs { return build.NewInputs("thing") }
+	keys := map[string]build.Key{
 		"nothing":             in().Key(),
-		"another name":        store.NewInputs("other").Key(),
+		"another name":        build.NewInputs("other").Key(),
 		"a string":            in().String("a", "b").Key(),
 		"boundary moved":      in().String("ab", "").Key(),
 		"label and value":     in().String("b", "a").Key(),
@@ -34,7 +34,7 @@ func TestKeyTellsInputsApart(t *testing.T) {
 }
 
 func TestTreeDependsOnContentOnly(t *testing.T) {
-	tree := func(change func(dir string)) store.Key {
+	tree := func(change func(dir string)) build.Key {
 		dir := t.TempDir()
 		for name, text := range map[string]string{"main.go": "package main", "sub/x.go": "package sub", "sub/x_test.go": "package sub", ".git/HEAD": "ref"} {
 			path := filepath.Join(dir, name)
@@ -44,7 +44,7 @@ func TestTreeDependsOnContentOnly(t *testing.T) {
 		if change != nil {
 			change(dir)
 		}
-		in := store.NewInputs("tree")
+		in := build.NewInputs("tree")
 		require.NoError(t, in.Tree("t", dir, func(path string) bool { return filepath.Base(path) != "x_test.go" }))
 		return in.Key()
 	}
@@ -72,7 +72,7 @@ func TestTreeDependsOnContentOnly(t *testing.T) {
 }
 
 func TestMissingInputIsAnError(t *testing.T) {
-	in := store.NewInputs("thing")
+	in := build.NewInputs("thing")
 	require.ErrorIs(t, in.File("f", filepath.Join(t.TempDir(), "absent")), os.ErrNotExist)
 	require.ErrorIs(t, in.Tree("t", filepath.Join(t.TempDir(), "absent"), nil), os.ErrNotExist)
 }

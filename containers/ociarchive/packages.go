@@ -1,5 +1,4 @@
-// Package inventory reads what the images of a bundle consist of out of its archives.
-package inventory
+package ociarchive
 
 import (
 	"archive/tar"
@@ -17,7 +16,6 @@ import (
 
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/containers/bundle"
-	"github.com/slipway-sh/slipway/containers/ociarchive"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -27,17 +25,14 @@ const CodeImages fault.Code = "LCK-005"
 // statusFile is where Debian's package manager keeps what is installed.
 const statusFile = "var/lib/dpkg/status"
 
-// Packages are the Debian packages of images: versions by image and name. An image that
-// dpkg knows nothing of is not in it.
-type Packages map[string]map[string]string
-
-// Read compares the images of a bundle, down to each layer, with their digests in its index,
-// and reads the packages of those that were not added. It fails with CodeImages and names
-// every image that is another one.
-func Read(ctx context.Context, b *bundle.Bundle) (Packages, error) {
-	r := reader{ctx: ctx, layers: map[v1.Hash]map[string]string{}, archives: ociarchive.Archives{}}
+// Packages compares the images of a bundle, down to each layer, with their digests in its index, and
+// reads the Debian packages of those that were not added: versions by image and name. An image of
+// which dpkg knows nothing is not in it. It fails with CodeImages and names every image that is
+// another one.
+func Packages(ctx context.Context, b *bundle.Bundle) (map[string]map[string]string, error) {
+	r := packageReader{ctx: ctx, layers: map[v1.Hash]map[string]string{}, archives: Archives{}}
 	defer r.archives.Close()
-	out := Packages{}
+	out := map[string]map[string]string{}
 	var problems []error
 	for _, i := range b.Index.Images {
 		versions, err := r.image(b, i)
@@ -57,14 +52,14 @@ func Read(ctx context.Context, b *bundle.Bundle) (Packages, error) {
 	return nil, &fault.Fault{Code: CodeImages, Class: fault.Preflight, Op: "read the images of the bundle", Fix: bundle.FixDamaged, Err: errors.Join(problems...)}
 }
 
-// reader reads each archive and each layer once. It lives for one Read.
-type reader struct {
-	ctx      context.Context //nolint:containedctx // as long as one Read
-	archives ociarchive.Archives
+// packageReader reads each archive and each layer once. It lives for one call of Packages.
+type packageReader struct {
+	ctx      context.Context //nolint:containedctx // as long as one call
+	archives Archives
 	layers   map[v1.Hash]map[string]string // the packages by the status file of each; nil: it has none
 }
 
-func (r *reader) image(b *bundle.Bundle, i bundle.Image) (map[string]string, error) {
+func (r *packageReader) image(b *bundle.Bundle, i bundle.Image) (map[string]string, error) {
 	archive, err := r.archives.Open(b.Path(i.In()))
 	if err != nil {
 		return nil, err
@@ -93,7 +88,7 @@ func (r *reader) image(b *bundle.Bundle, i bundle.Image) (map[string]string, err
 	return versions, nil
 }
 
-func (r *reader) layer(archive *ociarchive.Archive, l v1.Layer) (map[string]string, error) {
+func (r *packageReader) layer(archive *Archive, l v1.Layer) (map[string]string, error) {
 	digest, err := l.Digest()
 	if err != nil {
 		return nil, err
@@ -111,8 +106,8 @@ func (r *reader) layer(archive *ociarchive.Archive, l v1.Layer) (map[string]stri
 	return versions, err
 }
 
-func intact(ctx context.Context, archive *ociarchive.Archive, digest v1.Hash) error {
-	blob, err := archive.Blob(ociarchive.BlobPath(digest))
+func intact(ctx context.Context, archive *Archive, digest v1.Hash) error {
+	blob, err := archive.Blob(BlobPath(digest))
 	if err != nil {
 		return err
 	}

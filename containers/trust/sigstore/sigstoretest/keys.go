@@ -1,5 +1,4 @@
-// Package trusttest makes keys in tests.
-package trusttest
+package sigstoretest
 
 import (
 	"crypto"

@@ -1,6 +1,4 @@
-// Package console is what the build programs print: their errors, and what they do, how far that is
-// and how long it has taken.
-package console
+package build
 
 import (
 	"context"

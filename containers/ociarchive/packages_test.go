@@ -1,4 +1,4 @@
-package inventory_test
+package ociarchive_test
 
 import (
 	"archive/tar"
@@ -19,7 +19,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/containers/bundle"
-	"github.com/slipway-sh/slipway/containers/inventory"
 	"github.com/slipway-sh/slipway/containers/ociarchive"
 	"github.com/slipway-sh/slipway/fault"
 )
@@ -88,9 +87,9 @@ func TestPackagesAreThoseOfTheHighestLayer(t *testing.T) {
 		"small": image(t, base),
 		"pause": image(t, map[string]string{"pause": "p"}),
 	})
-	got, err := inventory.Read(t.Context(), b)
+	got, err := ociarchive.Packages(t.Context(), b)
 	require.NoError(t, err)
-	require.Equal(t, inventory.Packages{
+	require.Equal(t, map[string]map[string]string{
 		"git":   {"adduser": "3.134", "git": "1:2.39.5-0+deb12u3"},
 		"small": {"adduser": "3.134"},
 	}, got)
@@ -125,19 +124,19 @@ func TestAForgedArchiveIsNamed(t *testing.T) {
 	require.Positive(t, at)
 	text[at+9] ^= 1 // in the header of gzip, which unpacks as before
 	require.NoError(t, os.WriteFile(archive, text, 0o644))
-	_, err = inventory.Read(t.Context(), b)
-	require.ErrorIs(t, err, &fault.Fault{Code: inventory.CodeImages})
+	_, err = ociarchive.Packages(t.Context(), b)
+	require.ErrorIs(t, err, &fault.Fault{Code: ociarchive.CodeImages})
 	require.Equal(t, fault.Preflight, fault.ClassOf(err))
 	require.ErrorContains(t, err, "image git: the content of sha256:")
 	require.NotContains(t, err.Error(), "image other")
 
 	require.NoError(t, os.Remove(archive))
-	_, err = inventory.Read(t.Context(), b)
-	require.ErrorIs(t, err, &fault.Fault{Code: inventory.CodeImages})
+	_, err = ociarchive.Packages(t.Context(), b)
+	require.ErrorIs(t, err, &fault.Fault{Code: ociarchive.CodeImages})
 	require.ErrorIs(t, err, fs.ErrNotExist)
 
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err = inventory.Read(ctx, b)
+	_, err = ociarchive.Packages(ctx, b)
 	require.ErrorIs(t, err, context.Canceled)
 }

@@ -1,11 +1,14 @@
-// Package store keeps build results by the digest of their inputs, outside the
-// checkout, so that a build whose inputs did not change is never repeated.
+// Package build is what the programs that build something share: a store of results, and what they
+// print while they work.
+//
+// The store keeps results by the digest of their inputs, outside the checkout, so that a build whose
+// inputs did not change is never repeated.
 //
 // A result is a folder. It is built beside its place and renamed into it when
 // it is complete and on disk: a builder that is killed leaves nothing that
 // looks finished. Any number of processes may use one store; two that want the
 // same result wait for each other.
-package store
+package build
 
 import (
 	"context"
@@ -16,9 +19,9 @@ import (
 	"syscall"
 )
 
-// Root is the default folder of the store: $SLIPWAY_CACHE, else
+// StoreRoot is the default folder of the store: $SLIPWAY_CACHE, else
 // $XDG_CACHE_HOME/slipway, else ~/.cache/slipway.
-func Root() (string, error) {
+func StoreRoot() (string, error) {
 	if dir := os.Getenv("SLIPWAY_CACHE"); dir != "" {
 		return filepath.Abs(dir)
 	}
@@ -41,11 +44,11 @@ type Store struct {
 	Waiting func()
 }
 
-// Open makes the store at root ready; an empty root means Root().
-func Open(root string) (*Store, error) {
+// OpenStore makes the store at root ready; an empty root means StoreRoot().
+func OpenStore(root string) (*Store, error) {
 	if root == "" {
 		var err error
-		if root, err = Root(); err != nil {
+		if root, err = StoreRoot(); err != nil {
 			return nil, err
 		}
 	}

@@ -1,6 +1,4 @@
-// Package clients copies the pinned kubectl, helm, terraform and slipway out of a bundle into a folder
-// of this machine.
-package clients
+package bundle
 
 import (
 	"context"
@@ -13,54 +11,53 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/bounded"
-	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
-// CodeSystem: the bundle is for another system than this machine's, or lacks a client.
-const CodeSystem fault.Code = "CLI-003"
+// CodeClients: the bundle is for another system than this machine's, or lacks a client.
+const CodeClients fault.Code = "CLI-003"
 
-// RecordFile is where a folder has the sha256 of each program that was put into it: what is there
+// clientsRecord is where a folder has the sha256 of each program that was put into it: what is there
 // is ours whenever a call ends.
-const RecordFile = ".slipway-clients"
+const clientsRecord = ".slipway-clients"
 
-// most is the most that a client may have, in bytes.
-const most = 512 << 20
+// maxClient is the most that a client may have, in bytes.
+const maxClient = 512 << 20
 
-// names are those of the clients, in the order in which they are put.
-func names() []string { return []string{"slipway", "kubectl", "helm", "terraform"} }
+// clients are their names, in the order in which they are put.
+func clients() []string { return []string{"slipway", "kubectl", "helm", "terraform"} }
 
 // Client is a client in the folder.
 type Client struct {
-	bundle.File
+	File
 	There bool // it was there already
 }
 
-// Put copies the clients of a bundle for a system, such as "linux/amd64", into the folder dir, each in
-// one step; those that are there are left alone. It fails with atomicfile.CodeUnwritten, before it has
+// PutClients copies the pinned kubectl, helm, terraform and slipway of a bundle for a system, such as
+// "linux/amd64", into the folder dir of this machine, each in one step; those that are there are left alone. It fails with atomicfile.CodeUnwritten, before it has
 // written anything, where another program has one of the names.
-func Put(ctx context.Context, dir, system string, b *bundle.Bundle) (all []Client, err error) {
+func (b *Bundle) PutClients(ctx context.Context, dir, system string) (all []Client, err error) {
 	if b.Platform != system {
-		return nil, missing(system, fmt.Errorf("the bundle is for %s", b.Platform))
+		return nil, noClients(system, fmt.Errorf("the bundle is for %s", b.Platform))
 	}
 	folder := func(err error) error {
 		return &fault.Fault{Code: atomicfile.CodeUnwritten, Class: fault.Usage, Op: "put clients into " + dir, Err: err,
 			Fix: "choose a folder that you may write, with 500 MB of free space, without other programs of these names: slipway clients --out DIR"}
 	}
-	record := filepath.Join(dir, RecordFile)
+	record := filepath.Join(dir, clientsRecord)
 	text, err := bounded.File(record, bounded.Generated)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, folder(err)
 	}
 	ours := strings.Fields(string(text))
 	var others []error
-	for _, name := range names() {
+	for _, name := range clients() {
 		f, ok := b.Tool(name)
 		if !ok {
-			return nil, missing(system, fmt.Errorf("the bundle has no %s", name))
+			return nil, noClients(system, fmt.Errorf("the bundle has no %s", name))
 		}
-		sum, err := bundle.Sum(ctx, filepath.Join(dir, name))
+		sum, err := Sum(ctx, filepath.Join(dir, name))
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 		case err != nil:
@@ -86,12 +83,12 @@ func Put(ctx context.Context, dir, system string, b *bundle.Bundle) (all []Clien
 		if c.There {
 			continue
 		}
-		data, err := bounded.File(b.Path(c.Path), most)
-		if err == nil && bundle.SumOf(data) != c.SHA256 {
-			err = fmt.Errorf("its sha256 is %s, the index says %s", bundle.SumOf(data), c.SHA256)
+		data, err := bounded.File(b.Path(c.Path), maxClient)
+		if err == nil && SumOf(data) != c.SHA256 {
+			err = fmt.Errorf("its sha256 is %s, the index says %s", SumOf(data), c.SHA256)
 		}
 		if err != nil {
-			return nil, &fault.Fault{Code: bundle.CodeContent, Class: fault.Preflight, Op: "read " + b.Path(c.Path), Fix: bundle.FixDamaged, Err: err}
+			return nil, &fault.Fault{Code: CodeContent, Class: fault.Preflight, Op: "read " + b.Path(c.Path), Fix: FixDamaged, Err: err}
 		}
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, cause
@@ -103,8 +100,8 @@ func Put(ctx context.Context, dir, system string, b *bundle.Bundle) (all []Clien
 	return all, nil
 }
 
-// missing is the fault of a bundle that has no clients for a system.
-func missing(system string, err error) error {
-	return &fault.Fault{Code: CodeSystem, Class: fault.Preflight, Op: "find clients for " + system, Err: err,
+// noClients is the fault of a bundle that has no clients for a system.
+func noClients(system string, err error) error {
+	return &fault.Fault{Code: CodeClients, Class: fault.Preflight, Op: "find clients for " + system, Err: err,
 		Fix: "install them by other means, in the versions that this lists: slipway version; for Linux a bundle has them: --bundle DIR, or dagger call clients export --path DIR"}
 }

@@ -1,4 +1,4 @@
-package provenance
+package trust
 
 import (
 	"encoding/json"
@@ -17,14 +17,14 @@ func TestWhatABundleWasBuiltFrom(t *testing.T) {
 	require.NoError(t, err)
 	pins.Images = slices.DeleteFunc(pins.Images, func(i lock.Image) bool { return !slices.Contains([]string{"node", "redis", "dex", "console"}, i.Name) })
 	pins.Manifests = slices.DeleteFunc(pins.Manifests, func(m lock.Manifest) bool { return m.Name != "argocd" && m.Name != "traefik" })
-	of := Of{
+	of := Build{
 		Pins: pins, Platform: "linux/amd64", Sources: "sha256:" + strings.Repeat("ab", 32), Contents: "sha256:" + strings.Repeat("cd", 32),
 		Builds: map[string]*debug.BuildInfo{"a": {GoVersion: "go1.26.3"}, "b": {GoVersion: "go1.26.3"}, "c": {GoVersion: "go1.26.2"}},
 	}
-	p := New(of)
+	p := NewProvenance(of)
 	text, err := p.Marshal()
 	require.NoError(t, err)
-	same, err := New(of).Marshal()
+	same, err := NewProvenance(of).Marshal()
 	require.NoError(t, err)
 	require.Equal(t, string(text), string(same))
 
@@ -45,5 +45,5 @@ func TestWhatABundleWasBuiltFrom(t *testing.T) {
 	require.NoError(t, json.Unmarshal(text, &slsa))
 	require.Equal(t, "https://slipway.sh/bundle/v1 https://slipway.sh/make-bundle", slsa.BuildDefinition.BuildType+" "+slsa.RunDetails.Builder.ID)
 	of.Sources = ""
-	require.Len(t, New(of).BuildDefinition.ResolvedDependencies, 1, "slipway is not in the bundle")
+	require.Len(t, NewProvenance(of).BuildDefinition.ResolvedDependencies, 1, "slipway is not in the bundle")
 }

@@ -1,6 +1,7 @@
-// Package pullsecret finds the account with which the nodes of a cluster pull from a registry:
-// that of `docker login`, or one in a file as docker's config.json.
-package pullsecret
+// Package registries has what requests to container registries share: the account with which the
+// nodes of a cluster pull (that of `docker login`, or one in a file as docker's config.json), and
+// what keeps requests from going out without TLS.
+package registries
 
 import (
 	"bytes"
@@ -23,8 +24,8 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/redact"
 )
 
-// Code: the account of a registry cannot be read, or nodes cannot use it.
-const Code fault.Code = "REG-016"
+// CodeAccount: the account of a registry cannot be read, or nodes cannot use it.
+const CodeAccount fault.Code = "REG-016"
 
 // Account is an account of a registry. It is printed as "***".
 type Account struct {
@@ -41,7 +42,7 @@ func (Account) GoString() string { return "***" }
 // Find is the account for the first of hosts, host[:port], that has one, as an account of the
 // first of them: the others are the same registry under other names. file is a docker
 // config.json; without one it is what `docker login` wrote. It is nil where none of them has an
-// account, and fails with Code.
+// account, and fails with CodeAccount.
 func Find(ctx context.Context, file string, hosts ...string) (*Account, error) {
 	keychain := authn.Keychain(authn.DefaultKeychain)
 	if file != "" {
@@ -75,7 +76,7 @@ func Find(ctx context.Context, file string, hosts ...string) (*Account, error) {
 }
 
 func unreadable(op, fix string, err error) error {
-	return &fault.Fault{Code: Code, Class: fault.Preflight, Op: op, Err: err, Fix: fix}
+	return &fault.Fault{Code: CodeAccount, Class: fault.Preflight, Op: op, Err: err, Fix: fix}
 }
 
 type file struct{ *configfile.ConfigFile }
@@ -119,7 +120,7 @@ func (a *Account) Config() (redact.Value, error) {
 	return redact.New(text), err
 }
 
-// ForKubelet fails with Code unless a kubelet can pull with the account, which knows
+// ForKubelet fails with CodeAccount unless a kubelet can pull with the account, which knows
 // passwords only.
 func (a *Account) ForKubelet() error {
 	if a.auth.Password != "" {

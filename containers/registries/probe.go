@@ -1,4 +1,4 @@
-package pullsecret
+package registries
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
-	"github.com/slipway-sh/slipway/containers/plainhttp"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/imageref/refused"
 )
@@ -42,7 +41,7 @@ func Probe(ctx context.Context, url, file string, next http.RoundTripper) error 
 	limited, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	_, err = remote.Head(image, remote.WithContext(limited), remote.WithAuthFromKeychain(keychain),
-		remote.WithTransport(&plainhttp.Guard{Next: next, Allow: scheme == "http"}))
+		remote.WithTransport(&Guard{Next: next, Allow: scheme == "http"}))
 	if err == nil || ctx.Err() != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package store_test
+package build_test
 
 import (
 	"context"
@@ -13,17 +13,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/store"
+	"github.com/slipway-sh/slipway/ci/dev/build"
 )
 
-func open(t *testing.T) *store.Store {
+func open(t *testing.T) *build.Store {
 	t.Helper()
-	st, err := store.Open(t.TempDir())
+	st, err := build.OpenStore(t.TempDir())
 	require.NoError(t, err)
 	return st
 }
 
-func key(value string) store.Key { return store.NewInputs("thing").String("value", value).Key() }
+func key(value string) build.Key { return build.NewInputs("thing").String("value", value).Key() }
 
 func write(text string) func(context.Context, string) error {
 	return func(_ context.Context, dir string) error {
@@ -82,7 +82,7 @@ func TestConcurrentBuildersShareOneBuild(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			st, err := store.Open(root)
+			st, err := build.OpenStore(root)
 			require.NoError(t, err)
 			st.Waiting = func() {
 				if told.Add(1) == 1 {
@@ -137,7 +137,7 @@ func TestKilledBuilder(t *testing.T) {
 	_, err = out.Read(make([]byte, 1)) // it has written its half
 	require.NoError(t, err)
 
-	st, err := store.Open(root)
+	st, err := build.OpenStore(root)
 	require.NoError(t, err)
 	_, ok := st.Lookup(key("a"))
 	require.False(t, ok, "a build that runs is no result")
@@ -159,7 +159,7 @@ func TestKilledBuilder(t *testing.T) {
 }
 
 func buildUntilKilled(t *testing.T, root string) {
-	st, err := store.Open(root)
+	st, err := build.OpenStore(root)
 	require.NoError(t, err)
 	_, _, err = st.Do(t.Context(), key("a"), func(ctx context.Context, dir string) error {
 		if err := os.WriteFile(filepath.Join(dir, "half"), []byte("half"), 0o644); err != nil {
@@ -188,7 +188,7 @@ func TestRootFollowsTheEnvironment(t *testing.T) {
 		{"SLIPWAY_CACHE", "/srv/cache", "/srv/cache"},
 	} {
 		t.Setenv(c.name, c.value)
-		root, err := store.Root()
+		root, err := build.StoreRoot()
 		require.NoError(t, err)
 		require.Equal(t, c.want, root)
 	}

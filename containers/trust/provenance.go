@@ -1,6 +1,4 @@
-// Package provenance says what a bundle was built from, as SLSA provenance: the predicate of
-// an in-toto statement about the bundle's index.
-package provenance
+package trust
 
 import (
 	"encoding/json"
@@ -11,15 +9,16 @@ import (
 	"github.com/slipway-sh/slipway/containers/lock"
 )
 
-// PredicateType is the type of provenance in statements.
-const PredicateType = "https://slsa.dev/provenance/v1"
+// ProvenanceType is the type of provenance in statements.
+const ProvenanceType = "https://slsa.dev/provenance/v1"
 
 const (
 	buildType = "https://slipway.sh/bundle/v1"
 	builder   = "https://slipway.sh/make-bundle"
 )
 
-// Provenance is SLSA provenance, version 1. It names no time and no machine: the same bundle
+// Provenance says what a bundle was built from, as SLSA provenance, version 1: the predicate of an
+// in-toto statement about the bundle's index. It names no time and no machine: the same bundle
 // comes of the same inputs on any.
 type Provenance struct {
 	BuildDefinition BuildDefinition `json:"buildDefinition"`
@@ -61,8 +60,8 @@ type Dependency struct {
 	Digest map[string]string `json:"digest,omitempty"`
 }
 
-// Of is what a bundle was built from. Digests are "sha256:<hex>".
-type Of struct {
+// Build is what a bundle was built from. Digests are "sha256:<hex>".
+type Build struct {
 	Pins     *lock.Lock // with the images and manifests that the bundle has
 	Platform string
 	Sources  string                      // digest of those of slipway; empty: it is not in the bundle
@@ -70,8 +69,8 @@ type Of struct {
 	Builds   map[string]*debug.BuildInfo // of the Go programs, by name
 }
 
-// New is the provenance of a bundle.
-func New(of Of) *Provenance {
+// NewProvenance is the provenance of a bundle.
+func NewProvenance(of Build) *Provenance {
 	chosen, tools := Parameters{Platform: of.Platform}, Toolchains{Debian: of.Pins.Suite}
 	for _, i := range of.Pins.Images {
 		if i.OnDemand {

@@ -1,4 +1,4 @@
-package plainhttp
+package registries
 
 import (
 	"errors"
@@ -22,7 +22,7 @@ func TestGuard(t *testing.T) {
 	client := &http.Client{Transport: &Guard{Next: answering{}}}
 	_, err := client.Get("http://registry.example.com:5000/v2/")
 	require.ErrorContains(t, err, "plain HTTP is not allowed with registry.example.com:5000")
-	require.True(t, Wanted(err, "registry.example.com:5000"))
+	require.True(t, WantsPlain(err, "registry.example.com:5000"))
 	for _, url := range []string{"https://registry.example.com/v2/", "http://127.0.0.1:5000/v2/"} {
 		_, err := client.Get(url)
 		require.NoError(t, err, url)
@@ -34,9 +34,9 @@ func TestGuard(t *testing.T) {
 
 func TestARegistryThatIsNotThereDoesNotWantPlainHTTP(t *testing.T) {
 	unanswered := errors.Join(&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, errRefused)
-	require.False(t, Wanted(unanswered, "10.0.0.1:5000"))
-	require.True(t, Wanted(unanswered, "10.0.0.1"), "it may listen on port 80")
-	require.True(t, Wanted(errRefused, "10.0.0.1:5000"))
-	require.True(t, Wanted(http.ErrSchemeMismatch, "registry.example.com"))
-	require.False(t, Wanted(&net.OpError{Op: "read", Err: syscall.ECONNRESET}, "10.0.0.1"))
+	require.False(t, WantsPlain(unanswered, "10.0.0.1:5000"))
+	require.True(t, WantsPlain(unanswered, "10.0.0.1"), "it may listen on port 80")
+	require.True(t, WantsPlain(errRefused, "10.0.0.1:5000"))
+	require.True(t, WantsPlain(http.ErrSchemeMismatch, "registry.example.com"))
+	require.False(t, WantsPlain(&net.OpError{Op: "read", Err: syscall.ECONNRESET}, "10.0.0.1"))
 }

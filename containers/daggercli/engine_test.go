@@ -1,4 +1,4 @@
-package engineconfig
+package daggercli
 
 import (
 	"encoding/json"
@@ -14,7 +14,7 @@ import (
 // TestTheEngineMakesRoomBeforePreflightRefuses for lack of it.
 func TestTheEngineMakesRoomBeforePreflightRefuses(t *testing.T) {
 	var policy struct{ MinFreeSpace string }
-	require.NoError(t, json.Unmarshal([]byte(Policy), &policy))
+	require.NoError(t, json.Unmarshal([]byte(EnginePolicy), &policy))
 	gb, found := strings.CutSuffix(policy.MinFreeSpace, "GB")
 	require.True(t, found)
 	free, err := strconv.ParseInt(gb, 10, 64)

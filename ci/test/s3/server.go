@@ -1,6 +1,8 @@
-// Package gateway builds and starts an S3 server for tests, which honours conditional writes: the
-// VersityGW that ../server pins.
-package gateway
+// Package s3 tests what Slipway keeps in S3 against a real server, which honours conditional writes:
+// the VersityGW that ./server pins, built and started on this machine.
+// The SDK under test is the one that users get: ci/test/go.mod follows that of the program,
+// and the server has a module of its own.
+package s3
 
 import (
 	"fmt"
