@@ -35,8 +35,9 @@ type Client struct {
 }
 
 // PutClients copies the pinned kubectl, helm, terraform and slipway of a bundle for a system, such as
-// "linux/amd64", into the folder dir of this machine, each in one step; those that are there are left alone. It fails with atomicfile.CodeUnwritten, before it has
-// written anything, where another program has one of the names.
+// "linux/amd64", into the folder dir of this machine, each in one step; those that are there are left
+// alone. If another program has one of the names, it fails with atomicfile.CodeUnwritten before it
+// writes anything.
 func (b *Bundle) PutClients(ctx context.Context, dir, system string) (all []Client, err error) {
 	if b.Platform != system {
 		return nil, noClients(system, fmt.Errorf("the bundle is for %s", b.Platform))

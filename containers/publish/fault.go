@@ -13,7 +13,6 @@ import (
 	"github.com/slipway-sh/slipway/imageref/refused"
 )
 
-// fault says what went wrong with an image, or with the registry as a whole.
 func (p *pusher) fault(image string, err error) error {
 	host, _, _ := strings.Cut(p.To, "/")
 	f := &fault.Fault{Code: refused.CodePull, Class: fault.Preflight, Op: "push to " + p.To, Err: err,

@@ -59,7 +59,6 @@ func signBundle(ctx context.Context, b *bundle.Bundle, subject Subject, key cryp
 	}.Sign(key)
 }
 
-// unknown is the fault of a bundle that does not say what it was built from.
 func unknown(err error) error {
 	return &fault.Fault{Code: bundle.CodeContent, Class: fault.Preflight, Op: "sign the bundle", Fix: bundle.Fix,
 		Err: fmt.Errorf("it does not say what it was built from: %w", err)}

@@ -157,7 +157,6 @@ func verify(signer Verifier, signature []byte, predicateType string) (digest, by
 	return digest, by, nil
 }
 
-// refused is the fault of a bundle that is not vouched for, for err.
 func (a Anchor) refused(err error) error {
 	fix := Fix
 	if a.Signer != nil {
@@ -166,7 +165,6 @@ func (a Anchor) refused(err error) error {
 	return &fault.Fault{Code: CodeBundle, Class: fault.Preflight, Op: "trust the bundle", Fix: fixOf(err, fix), Err: err}
 }
 
-// fixOf is what to do about err, if that says so, else the other remedy.
 func fixOf(err error, other string) string {
 	if u, ok := errors.AsType[*Unproven](err); ok {
 		return u.Fix

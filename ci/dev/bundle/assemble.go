@@ -231,7 +231,6 @@ func (b *builder) point(root, dir string) error {
 	return nil
 }
 
-// assemble writes a whole bundle into a new folder below root.
 func (b *builder) assemble(ctx context.Context, root string, parts []part, images []bundle.Image) (string, error) {
 	dir, err := os.MkdirTemp(root, ".building-*")
 	if err != nil {
@@ -268,7 +267,6 @@ func writeIndex(dir string, index bundle.Index) error {
 	return os.WriteFile(filepath.Join(dir, bundle.IndexFile), data, 0o644)
 }
 
-// write puts the part into dir and measures it.
 func (p part) write(ctx context.Context, dir string) (bundle.File, error) {
 	name := filepath.Join(dir, p.Path)
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {

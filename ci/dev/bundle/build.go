@@ -144,7 +144,6 @@ func (b *builder) debian(ctx context.Context, release debian.Release) error {
 	return nil
 }
 
-// images makes every image of the lock, by its short name.
 func (b *builder) images(ctx context.Context) (map[string]v1.Image, error) {
 	images := map[string]v1.Image{}
 	for _, i := range b.lock.Images {
@@ -221,7 +220,6 @@ func mayBuild(system string, user int) error {
 	}
 }
 
-// sameSuite fails unless the release is the lock's.
 func sameSuite(release debian.Release, l *lock.Lock) error {
 	if release.Codename == l.Suite {
 		return nil

@@ -96,16 +96,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 // printBundle builds a bundle and prints lines about it.
 func printBundle(ctx context.Context, o choice, stdout io.Writer, lines func(built) []string) error {
-	st, err := build.OpenStore("")
-	if err != nil {
-		return err
+	made, err := buildBundle(ctx, o)
+	if err == nil {
+		fmt.Fprintln(stdout, strings.Join(lines(made), "\n"))
 	}
-	made, err := buildBundle(ctx, st, o)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(stdout, strings.Join(lines(made), "\n"))
-	return nil
+	return err
 }
 
 // built is a bundle in a store: its folder, the digest of its index, and the paths of its Go
@@ -115,7 +110,11 @@ type built struct {
 	programs    map[string]string
 }
 
-func buildBundle(ctx context.Context, st *build.Store, o choice) (built, error) {
+func buildBundle(ctx context.Context, o choice) (built, error) {
+	st, err := build.OpenStore("")
+	if err != nil {
+		return built{}, err
+	}
 	source, err := gotool.Checkout()
 	if err != nil {
 		return built{}, err
@@ -158,7 +157,6 @@ func buildBundle(ctx context.Context, st *build.Store, o choice) (built, error) 
 	return built{dir, digest, b.built}, nil
 }
 
-// finish makes the images and puts the bundle together.
 func (b *builder) finish(ctx context.Context, without []string) (dir, digest string, err error) {
 	err = b.part(ctx, "images", "images and archives", "packing", func() (hit bool, err error) {
 		parts, images, err := b.content(ctx, without)

@@ -49,11 +49,7 @@ func pin(ctx context.Context, o choice, stdout io.Writer) error {
 
 // installed are the packages of the images of a bundle, which it builds.
 func installed(ctx context.Context, o choice) ([]lock.Package, error) {
-	st, err := build.OpenStore("")
-	if err != nil {
-		return nil, err
-	}
-	made, err := buildBundle(ctx, st, o)
+	made, err := buildBundle(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +63,7 @@ func installed(ctx context.Context, o choice) ([]lock.Package, error) {
 	}
 	versions, err := merge(images)
 	if err != nil {
-		return nil, fmt.Errorf("%w: remove the older layer from the store at %s", err, st.Path())
+		return nil, fmt.Errorf("%w: remove the older layer below %s", err, filepath.Join(made.dir, "../../objects"))
 	}
 	lists, err := fetchLists(ctx, o)
 	if err != nil {
@@ -95,7 +91,6 @@ func fetchLists(ctx context.Context, o choice) (lists debian.Lists, err error) {
 	return debian.FetchLists(ctx, release)
 }
 
-// merge gives the packages of all images, by name.
 func merge(images map[string]map[string]string) (map[string]string, error) {
 	versions := map[string]string{}
 	var problems []error

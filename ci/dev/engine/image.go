@@ -115,7 +115,6 @@ func pack(ctx context.Context, layer string, parts engineParts, dial, proxy stri
 	}, packed)
 }
 
-// load gives an image to Docker.
 func load(ctx context.Context, ref string, image v1.Image) error {
 	tag, err := name.NewTag(ref)
 	if err != nil {

@@ -16,7 +16,6 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// daggerModule is the tools module that pins Dagger, below the checkout.
 const daggerModule = "ci/dev/engine/dagger"
 
 // rootPackages is what the engine runs: containers, their network and names,
@@ -173,7 +172,6 @@ func (c *control) buildCLI(ctx context.Context) (string, error) {
 // digestOf is the digest of a file in the store: its folder's name.
 func digestOf(path string) string { return filepath.Base(filepath.Dir(path)) }
 
-// programs prints the paths of the engine's Go programs, which it builds.
 func (c *control) programs(ctx context.Context) error {
 	parts, err := c.buildEngine(ctx, build.NewReporter(os.Stderr, tasks))
 	if err != nil {

@@ -22,7 +22,6 @@ import (
 // bridge, which connects the engine's containers, sees to it.
 const forwarding = "/proc/sys/net/ipv4/ip_forward"
 
-// startTimeout is how long an engine may take to answer after its start.
 const startTimeout = 90 * time.Second
 
 func (c *control) start(ctx context.Context, own bool) error {
@@ -183,7 +182,6 @@ func (c *control) reportRunning(ctx context.Context, r record) error {
 	return c.linkCLI(cli)
 }
 
-// cliLink is where a checkout has its dagger CLI.
 func (c *control) cliLink() string { return filepath.Join(c.checkout, "bin", "dagger") }
 
 func (c *control) linked() bool {

@@ -1,10 +1,7 @@
 package sigstoretest
 
 import (
-	"crypto"
-	"crypto/ecdsa"
 	"crypto/ed25519"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
@@ -14,16 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 )
-
-// Keys are new keys to sign with, one of each kind, by its name: Ed25519 and ECDSA.
-func Keys(t testing.TB) map[string]crypto.Signer {
-	t.Helper()
-	_, ed, err := ed25519.GenerateKey(rand.Reader)
-	require.NoError(t, err)
-	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	return map[string]crypto.Signer{"Ed25519": ed, "ECDSA": ec}
-}
 
 // Files are the PEM files of a new pair of keys.
 func Files(t testing.TB) (private, public string) {
