@@ -11,7 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/daggercli"
-	"github.com/slipway-sh/slipway/containers/pullsecret"
+	"github.com/slipway-sh/slipway/containers/registries"
 	"github.com/slipway-sh/slipway/containers/tunnel"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/incontainer"
@@ -56,7 +56,7 @@ func newProbeRegistry() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: containers.ProbeCommand + " URL", Hidden: true, Args: usage.Takes(1, 1, "give: URL, of an image by digest"),
 		RunE: console.Run("", func(ctx context.Context, io console.Streams, args []string) error {
-			err := pullsecret.Probe(ctx, args[0], file, http.DefaultTransport)
+			err := registries.Probe(ctx, args[0], file, http.DefaultTransport)
 			containers.WriteFault(io.Err, err)
 			return err
 		}),

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/trust"
-	"github.com/slipway-sh/slipway/containers/trust/trusttest"
+	"github.com/slipway-sh/slipway/containers/trust/sigstore/sigstoretest"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -146,8 +146,8 @@ func TestABundleThatIsNotWanted(t *testing.T) {
 // A bundle that is signed is the one that who has the key wants, and no other.
 func TestBundleSign(t *testing.T) {
 	withoutImages(t)
-	private, public := trusttest.Files(t)
-	_, other := trusttest.Files(t)
+	private, public := sigstoretest.Files(t)
+	_, other := sigstoretest.Files(t)
 	dir := smallBundle(t)
 	for what, args := range map[string][]string{"no key": {dir}, "no directory": {"--key", private}, "the public key": {dir, "--key", public}, "no such key": {dir, "--key", "/none"}} {
 		exit, _, errs := slipway(append([]string{"bundle", "sign"}, args...)...)
@@ -193,8 +193,8 @@ func TestBundleSign(t *testing.T) {
 // With a key, a lock file is the one that was signed with it.
 func TestASignedLock(t *testing.T) {
 	withoutImages(t)
-	private, public := trusttest.Files(t)
-	_, other := trusttest.Files(t)
+	private, public := sigstoretest.Files(t)
+	_, other := sigstoretest.Files(t)
 	lock := lockFile(t, "localhost:1/slipway")
 	text, err := os.ReadFile(lock)
 	require.NoError(t, err)

@@ -260,7 +260,6 @@ func (d *Deployment) Wipe(ctx context.Context, by ...string) error {
 // heldElsewhere is what slipway-node says of a volume that another node has.
 const heldElsewhere = "another node uses this volume"
 
-// notWiped is the fault of a volume that could not be emptied.
 func notWiped(err error) error {
 	f := &fault.Fault{
 		Code: codeNoStart, Class: fault.Step, Op: "empty the node's volume",

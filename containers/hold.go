@@ -97,7 +97,6 @@ func withStderr(err error) error {
 	return fmt.Errorf("%w:\n%s", err, tail(strings.TrimSpace(x.Stderr), 2000))
 }
 
-// notHeld extracts the fault that the program reported from the engine's error.
 func notHeld(err error) error {
 	if f := ParseFault(withStderr(err).Error()); f != nil {
 		return f

@@ -17,8 +17,8 @@ import (
 
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
-	"github.com/slipway-sh/slipway/containers/plainhttp"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/imageref"
 	"github.com/slipway-sh/slipway/imageref/refused"
 )
 
@@ -111,7 +111,7 @@ func mirror(registry string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
-	if plainhttp.IsLoopback(host) {
+	if imageref.IsLoopback(host) {
 		return ""
 	}
 	return "https://" + registry

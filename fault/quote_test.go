@@ -38,7 +38,7 @@ var composed = map[string][]string{
 	"cli/internal/deployment/deployment.go": {"id"},
 	"cli/version.go":                        {"c.Version"},
 	"containers/node/pki.go":                {"file"},
-	"containers/pullsecret/pullsecret.go":   {"a.host"},
+	"containers/registries/account.go":      {"a.host"},
 	"imageref/refused/refused.go":           {"host", "registry"}, // of references that were checked
 	"stages/orchestrator/sync.go":           {"argo.Controller"},
 	"stages/postorchestrator/access.go":     {"kube.SystemNamespace", "kube.CA"},

@@ -4,6 +4,7 @@ package imageref
 
 import (
 	"fmt"
+	"net"
 	"regexp"
 	"strings"
 
@@ -17,6 +18,12 @@ var place = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?(/[
 
 // IsRegistry reports whether s is host[:port][/path], without scheme and tag.
 func IsRegistry(s string) bool { return place.MatchString(s) }
+
+// IsLoopback reports whether a registry's host, without its port, is this machine.
+func IsLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || (ip != nil && ip.IsLoopback())
+}
 
 // Reference is a reference in its parts. A parsed one has a tag or a digest, or both.
 type Reference struct {

@@ -19,7 +19,7 @@ import (
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/acquire"
 	"github.com/slipway-sh/slipway/containers/bundle"
-	"github.com/slipway-sh/slipway/containers/publish"
+	"github.com/slipway-sh/slipway/containers/registries"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/imageref"
 )
@@ -62,10 +62,9 @@ Images in the bundle stay. After an interrupt, run the same command again.`,
 }
 
 func (o *bundleAddOptions) run(ctx context.Context, io console.Streams, args []string) error {
-	printed := transferPrinter(io.Err, "added")
 	add := acquire.Options{
 		Dir: args[0], Replace: o.force, PlainHTTP: o.plain,
-		Observe: func(p acquire.Progress) { printed(publish.Progress(p)) },
+		Observe: transferPrinter(io.Err, "added"),
 		Keep: func(before, after string) {
 			all, err := bundle.OwnAdditions()
 			if err == nil {
@@ -142,9 +141,9 @@ func (o *bundleAddOptions) missingImages(ctx context.Context, io console.Streams
 }
 
 // transferPrinter prints each image when it is done, and its progress every five seconds.
-func transferPrinter(w io.Writer, done string) func(publish.Progress) {
+func transferPrinter(w io.Writer, done string) func(registries.Progress) {
 	last := time.Now()
-	return func(p publish.Progress) {
+	return func(p registries.Progress) {
 		line := fmt.Sprintf("%2d/%d %s", p.N, p.Of, p.Image)
 		switch {
 		case p.There:

@@ -12,7 +12,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/images"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/containers/bundle"
-	"github.com/slipway-sh/slipway/containers/clients"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -53,7 +52,7 @@ func putClients(ctx context.Context, io console.Streams, out, from string, t *im
 	if w := v.Warning(); w != "" {
 		fmt.Fprintln(io.Err, "warning: "+w)
 	}
-	done, err := clients.Put(ctx, out, runtime.GOOS+"/"+runtime.GOARCH, b)
+	done, err := b.PutClients(ctx, out, runtime.GOOS+"/"+runtime.GOARCH)
 	if err != nil {
 		return err
 	}

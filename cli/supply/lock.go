@@ -13,8 +13,8 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/containers/bundle"
-	"github.com/slipway-sh/slipway/containers/inventory"
 	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/containers/ociarchive"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -61,7 +61,7 @@ func verifyLock(ctx context.Context, io console.Streams, sources, dir string, t 
 	}
 	vouched, unknown := t.Check(ctx, b)
 	damaged := b.Verify(ctx)
-	contents, other := inventory.Read(ctx, b)
+	contents, other := ociarchive.Packages(ctx, b)
 	if other == nil {
 		other = pins.VerifyPackages(b.Platform, contents)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/secrets"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
-	"github.com/slipway-sh/slipway/containers/trust/trusttest"
+	"github.com/slipway-sh/slipway/containers/trust/sigstore/sigstoretest"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/progress"
 )
@@ -43,7 +43,7 @@ func TestALockFileKeepsOtherPlatforms(t *testing.T) {
 	b := &bundle.Bundle{Index: bundle.Index{Platform: "linux/amd64"}}
 	pins, err := lock.Load()
 	require.NoError(t, err)
-	private, _ := trusttest.Files(t)
+	private, _ := sigstoretest.Files(t)
 	signer, _, err := secrets.PrivateKey(private)
 	require.NoError(t, err)
 	others := func(file string, signer crypto.Signer) (*lock.File, string, error) {

@@ -24,7 +24,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/slipway-sh/slipway/containers/bundle"
-	"github.com/slipway-sh/slipway/containers/plainhttp"
+	"github.com/slipway-sh/slipway/containers/registries"
 	"github.com/slipway-sh/slipway/imageref"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
@@ -46,20 +46,10 @@ type Options struct {
 	// may be nil.
 	Waiting func()
 	// Observe receives the progress; calls do not overlap. It may be nil.
-	Observe func(Progress)
+	Observe func(registries.Progress)
 	// Keep is called before the index is replaced, with the digests of the old and the new index.
 	// It may be nil.
 	Keep func(before, after string)
-}
-
-// Progress is how far an image has come.
-type Progress struct {
-	Image       string // its reference
-	N, Of       int    // the image's number, from 1
-	Done, Total int64  // bytes that were taken
-	Finished    bool
-	There       bool // the bundle had it
-	Took        time.Duration
 }
 
 // adder adds images to one bundle, whose lock it holds.
@@ -67,7 +57,7 @@ type adder struct {
 	Options
 	bundle *bundle.Bundle
 	index  string // digest of its index
-	guard  *plainhttp.Guard
+	guard  *registries.Guard
 }
 
 // Add adds images to a bundle, each for the bundle's platform. One that is there is left
@@ -76,7 +66,7 @@ type adder struct {
 func Add(ctx context.Context, o Options) error {
 	o.Keychain, o.Transport = cmp.Or[authn.Keychain](o.Keychain, authn.DefaultKeychain), cmp.Or(o.Transport, remote.DefaultTransport)
 	if o.Observe == nil {
-		o.Observe = func(Progress) {}
+		o.Observe = func(registries.Progress) {}
 	}
 	if o.Keep == nil {
 		o.Keep = func(string, string) {}
@@ -93,7 +83,7 @@ func Add(ctx context.Context, o Options) error {
 	if b, err = bundle.Read(o.Dir); err != nil { // it may have changed meanwhile
 		return err
 	}
-	a := &adder{Options: o, bundle: b, index: b.ReadDigest(), guard: &plainhttp.Guard{Next: o.Transport, Allow: o.PlainHTTP}}
+	a := &adder{Options: o, bundle: b, index: b.ReadDigest(), guard: &registries.Guard{Next: o.Transport, Allow: o.PlainHTTP}}
 	left, _ := fs.Glob(os.DirFS(b.Path(bundle.AddedDir)), atomicfile.Unfinished+"*") // the pattern is a good one
 	for _, name := range left {
 		_ = os.Remove(b.Path(path.Join(bundle.AddedDir, name))) // a killed call left it; nothing reads it
@@ -135,7 +125,7 @@ func lockBundle(ctx context.Context, b *bundle.Bundle, waiting func()) (release 
 
 func (a *adder) add(ctx context.Context, r Request, n int) error {
 	start := time.Now()
-	say := Progress{Image: r.Image.String(), N: n, Of: len(a.Images)}
+	say := registries.Progress{Image: r.Image.String(), N: n, Of: len(a.Images)}
 	finish := func(there bool) error {
 		say.Done, say.Finished, say.There, say.Took = say.Total, true, there, time.Since(start)
 		a.Observe(say)

@@ -24,7 +24,7 @@ import (
 
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/ociarchive"
-	"github.com/slipway-sh/slipway/containers/plainhttp"
+	"github.com/slipway-sh/slipway/containers/registries"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/imageref/refused"
 )
@@ -50,15 +50,15 @@ func newBundle(t *testing.T) string {
 }
 
 // add adds and returns what was reported at the end of each image.
-func add(t *testing.T, o Options, images ...string) ([]Progress, error) {
+func add(t *testing.T, o Options, images ...string) ([]registries.Progress, error) {
 	t.Helper()
-	var finished []Progress
+	var finished []registries.Progress
 	for _, text := range images {
 		r, err := ParseRequest(text)
 		require.NoError(t, err)
 		o.Images = append(o.Images, r)
 	}
-	o.Observe = func(p Progress) {
+	o.Observe = func(p registries.Progress) {
 		require.LessOrEqual(t, p.Done, p.Total)
 		if p.Finished {
 			finished = append(finished, p)
@@ -246,7 +246,7 @@ func TestAFullDiskIsNamed(t *testing.T) {
 	dir := newBundle(t)
 	b, err := bundle.Read(dir)
 	require.NoError(t, err)
-	a := &adder{bundle: b, guard: &plainhttp.Guard{}}
+	a := &adder{bundle: b, guard: &registries.Guard{}}
 	r, err := ParseRequest("redis:8")
 	require.NoError(t, err)
 	err = a.fault(r, &fs.PathError{Op: "write", Path: "x", Err: syscallENOSPC})
@@ -263,7 +263,7 @@ func TestPlainHTTPMustBeAllowed(t *testing.T) {
 	push(t, host+"/web:1", platform(t, "linux", "amd64"))
 	o := Options{Dir: newBundle(t), Transport: elsewhere{host}}
 	_, err := add(t, o, "registry.example.com:5000/web:1")
-	require.ErrorIs(t, err, &fault.Fault{Code: plainhttp.Code}, "%v", err)
+	require.ErrorIs(t, err, &fault.Fault{Code: registries.CodePlain}, "%v", err)
 	o.PlainHTTP = true
 	_, err = add(t, o, "registry.example.com:5000/web:1")
 	require.NoError(t, err)

@@ -18,7 +18,6 @@ import (
 	"github.com/slipway-sh/slipway/containers/ociarchive"
 )
 
-// dockerFile is where docker save lists the images of an archive.
 const dockerFile = "manifest.json"
 
 // openArchive finds the image that is wanted in an OCI layout, in a tar or a directory, or in what
@@ -87,7 +86,6 @@ func inSaved(ctx context.Context, a *ociarchive.Archive, w wanted) (*top, error)
 	return s.manifest(ctx, images[at])
 }
 
-// manifest makes the manifest of an image.
 func (s *saved) manifest(ctx context.Context, i savedImage) (*top, error) {
 	m := v1.Manifest{SchemaVersion: 2, MediaType: types.OCIManifestSchema1}
 	var err error

@@ -12,12 +12,12 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"golang.org/x/net/http2"
 
-	"github.com/slipway-sh/slipway/containers/plainhttp"
+	"github.com/slipway-sh/slipway/containers/registries"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/imageref/refused"
 )
 
-// The codes of this package's faults, besides those of package refused and plainhttp.Code.
+// The codes of this package's faults, besides those of package refused and registries.CodePlain.
 const (
 	// CodeAbsent: what is to be added is no reference, or the registry, layout or archive does not
 	// have the image, or not for the bundle's platform.
@@ -74,8 +74,8 @@ func (a *adder) fault(r Request, err error) error {
 		f.Code, f.Class, f.Fix = CodeAbsent, fault.Usage, "give a reference that it has, or another source: "+fault.Quote(r.Image.String())+"=SOURCE"
 	case reason == refused.Unreachable, status == 0 && !unsent && r.Path == "" && cut(err):
 		f.Code, f.Fix = refused.CodeUnreachable, "run the same command again: what was added stays"
-	case status == 0 && plainhttp.Wanted(err, host):
-		f.Code, f.Class, f.Fix = plainhttp.Code, fault.Usage, "give the registry a TLS certificate, or allow plain HTTP: --plain-http"
+	case status == 0 && registries.WantsPlain(err, host):
+		f.Code, f.Class, f.Fix = registries.CodePlain, fault.Usage, "give the registry a TLS certificate, or allow plain HTTP: --plain-http"
 	case status == 0 && unsent:
 		f.Code, f.Fix = refused.CodeUnreachable, "see whether it answers: curl -v https://"+host+"/v2/; where there is no network, give the image as a file, an archive of docker save or an OCI layout: slipway bundle add "+fault.Quote(a.Dir)+" "+fault.Quote(r.key())+"=FILE"
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/containers/bundle"
-	"github.com/slipway-sh/slipway/containers/plainhttp"
+	"github.com/slipway-sh/slipway/containers/registries"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/imageref/refused"
 )
@@ -54,7 +54,7 @@ func TestEachImageIsJudgedByItsOwnRegistry(t *testing.T) {
 	for status, code := range map[int]fault.Code{http.StatusUnauthorized: refused.CodeLogin, http.StatusNotFound: CodeAbsent} {
 		const far = "192.168.7.7:5000"
 		_, err := add(t, Options{Dir: newBundle(t), Transport: plain{host: far}}, far+"/web:1", refusing(status)+"/web:1")
-		require.ErrorIs(t, err, &fault.Fault{Code: plainhttp.Code})
+		require.ErrorIs(t, err, &fault.Fault{Code: registries.CodePlain})
 		require.ErrorIs(t, err, &fault.Fault{Code: code}, "%v", err)
 
 		_, err = add(t, Options{Dir: newBundle(t), Transport: plain{host: far, down: true}}, far+"/web:1")

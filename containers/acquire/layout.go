@@ -42,7 +42,6 @@ func inLayout(a *ociarchive.Archive, all []v1.Descriptor, w wanted) (*top, error
 	return &top{Descriptor: d, text: text, image: func(d v1.Descriptor) (v1.Image, error) { return a.ImageAt(d.Digest) }}, nil
 }
 
-// typeOf is the media type of a manifest or an index.
 func typeOf(text []byte) (types.MediaType, error) {
 	var head struct {
 		MediaType types.MediaType   `json:"mediaType"`

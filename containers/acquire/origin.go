@@ -46,7 +46,6 @@ func (w wanted) takes(names []string) bool {
 	return w.name == "" && (len(names) == 0 || w.ref.Digest != "")
 }
 
-// absent lists the images that the origin has instead.
 func absent(names []string) error {
 	if len(names) == 0 {
 		return fmt.Errorf("%w: it has several, without names", errAbsent)
@@ -54,7 +53,6 @@ func absent(names []string) error {
 	return fmt.Errorf("%w: it has %s", errAbsent, strings.Join(names, ", "))
 }
 
-// found is an image of one platform.
 type found struct {
 	top      v1.Descriptor
 	text     []byte // of the index; nil for none
@@ -74,7 +72,6 @@ func (f *found) indexDigest() string {
 
 func (f *found) topDigest() string { return f.top.Digest.String() }
 
-// size is how many bytes there are to take.
 func (f *found) size() int64 {
 	var n int64
 	for _, d := range f.parts {
@@ -126,7 +123,6 @@ func pick(all []v1.Descriptor, platform string) (v1.Descriptor, error) {
 	return v1.Descriptor{}, fmt.Errorf("%w: it exists only for %[3]s, not for %[2]s", errPlatform, platform, strings.Join(slices.Compact(there), ", "))
 }
 
-// check reads manifest and config.
 func (f *found) check(platform string) error {
 	m, err := f.image.Manifest()
 	if err != nil {

@@ -152,7 +152,6 @@ func (w *archiveWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// writeIndex replaces the bundle's index, in one step.
 func (a *adder) writeIndex(index bundle.Index) error {
 	text, err := index.Marshal()
 	if err != nil {

@@ -91,7 +91,7 @@ const (
 	Images     Kind = "images"     // an OCI archive, in images/
 	Manifest   Kind = "manifest"   // Kubernetes objects, in manifests/
 	SBOM       Kind = "sbom"       // what the bundle consists of: CycloneDX
-	Provenance Kind = "provenance" // what it was built from: see package provenance
+	Provenance Kind = "provenance" // what it was built from: trust.Provenance
 )
 
 // Index is the content of bundle.json. Files are sorted by path, images by name.

@@ -1,5 +1,6 @@
 // Package daggercli runs the dagger CLI on behalf of Dagger's SDK, so that a Ctrl-C in
-// the terminal does not end a session under the steps that are to finish.
+// the terminal does not end a session under the steps that are to finish. It also has the
+// configuration of the engine that the CLI starts.
 package daggercli
 
 import (

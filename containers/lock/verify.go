@@ -68,7 +68,6 @@ func (m Manifest) In(x bundle.Index) bool {
 	return slices.ContainsFunc(x.Files, func(f bundle.File) bool { return f.Kind == bundle.Manifest && f.Name == m.Name })
 }
 
-// manifest compares the files of a manifest with those that a bundle has.
 func (p *problems) manifest(m Manifest, b *bundle.Bundle) {
 	for _, file := range slices.Sorted(maps.Keys(m.Files)) {
 		at := slices.IndexFunc(b.Files, func(f bundle.File) bool { return f.Kind == bundle.Manifest && f.Path == m.Place(file) })

@@ -25,8 +25,6 @@ func components(ctx context.Context) map[string]func() *cobra.Command {
 	}
 }
 
-// runComponent runs one part of Kubernetes in this process and returns its exit
-// code.
 func runComponent(newCommand func() *cobra.Command, args []string) int {
 	cmd := newCommand()
 	cmd.SetArgs(args)

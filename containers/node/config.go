@@ -59,7 +59,6 @@ func (s settings) component(name, self string) command {
 	return c
 }
 
-// writeComponentConfigs writes the configuration that the components of Kubernetes read.
 func writeComponentConfigs(s settings) error {
 	if err := os.MkdirAll(s.file("kubelet"), 0o755); err != nil {
 		return fmt.Errorf("make the kubelet's directory: %w", err)

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// lockFile is the lock on the data directory, in it.
 const lockFile = "lock"
 
 // lockData takes the data directory for this process alone: two etcds on one

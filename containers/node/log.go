@@ -10,7 +10,6 @@ import (
 // logLimit is the size in MiB at which a log begins a new file; one older file stays.
 const logLimit = 16
 
-// logFile is a log with a limited size.
 type logFile struct {
 	lumberjack.Logger
 

@@ -12,7 +12,6 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-// outside is how the container reaches others.
 type outside struct {
 	address net.IP // by which other containers reach it
 	mtu     int    // bytes; pods must not send larger packets

@@ -37,7 +37,6 @@ type pair struct {
 	certPEM, keyPEM []byte
 }
 
-// request says what a certificate must hold.
 type request struct {
 	file   string // name of its files in the pki directory, without .crt and .key
 	name   string // common name

@@ -141,7 +141,6 @@ func logLibraries(log *logFile) {
 	grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, log))
 }
 
-// openImages prepares the node's registry.
 func (n *node) openImages() error {
 	if n.PauseImage == "" {
 		return fmt.Errorf("%w: --pause-image is required", errUsage)
@@ -302,7 +301,6 @@ func (n *node) stop(ctx context.Context) error {
 	return errors.Join(unmountBelow(n.Data), unmountBelow("/run/containerd"))
 }
 
-// end stops the named components at the same time.
 func (n *node) end(names ...string) {
 	var all sync.WaitGroup
 	for _, name := range names {

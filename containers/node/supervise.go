@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// command is a program that the node keeps running.
 type command struct {
 	name    string
 	program string

@@ -1,5 +1,6 @@
 // Package ociarchive reads image archives: an OCI layout, or what docker save writes, in
-// a plain tar or a directory. Blobs are read where they are.
+// a plain tar or a directory. Blobs are read where they are. Of the archives of a bundle, it reads
+// the Debian packages, too.
 package ociarchive
 
 import (

@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/containers/acquire"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/containers/registries"
 )
 
 // add puts an image of several platforms into the fixture's bundle, and one of only one.
@@ -64,7 +65,7 @@ func TestWhatWasAddedIsPushed(t *testing.T) {
 	to, uploads := server(t, nil)
 	var there []string
 	push := func() *lock.File {
-		l, err := Push(t.Context(), Options{Dir: f.dir, Anchor: wanted(), To: to, Lock: f.lock, Observe: func(p Progress) {
+		l, err := Push(t.Context(), Options{Dir: f.dir, Anchor: wanted(), To: to, Lock: f.lock, Observe: func(p registries.Progress) {
 			require.Equal(t, 8, p.Of)
 			if p.There {
 				there = append(there, p.Image)

@@ -8,12 +8,11 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
-	"github.com/slipway-sh/slipway/containers/plainhttp"
+	"github.com/slipway-sh/slipway/containers/registries"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/imageref/refused"
 )
 
-// fault says what went wrong with an image, or with the registry as a whole.
 func (p *pusher) fault(image string, err error) error {
 	host, _, _ := strings.Cut(p.To, "/")
 	f := &fault.Fault{Code: refused.CodePull, Class: fault.Preflight, Op: "push to " + p.To, Err: err,
@@ -35,8 +34,8 @@ func (p *pusher) fault(image string, err error) error {
 		f.Code, f.Fix = refused.CodeLogin, "log in with an account that may push to it: docker login "+fault.Quote(host)
 	case reason == refused.Certificate, reason == refused.Proxy, reason == refused.Limit:
 		f.Code, f.Fix = fault.Code(reason.Code()), reason.Remedy(refused.Machine, host)
-	case !answered && plainhttp.Wanted(err, host):
-		f.Code, f.Class, f.Fix = plainhttp.Code, fault.Usage, "give the registry a TLS certificate, or allow plain HTTP: --plain-http"
+	case !answered && registries.WantsPlain(err, host):
+		f.Code, f.Class, f.Fix = registries.CodePlain, fault.Usage, "give the registry a TLS certificate, or allow plain HTTP: --plain-http"
 	case !answered && network:
 		f.Code, f.Fix = refused.CodeUnreachable, refused.Unreachable.Remedy(refused.Machine, host)
 	}

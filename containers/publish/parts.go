@@ -105,7 +105,6 @@ func withTools(base v1.Image, b *bundle.Bundle, scratch string) (v1.Image, error
 	return mutate.Append(base, layers...)
 }
 
-// manifestImage holds the files of manifests/ at its root.
 func manifestImage(b *bundle.Bundle, scratch string) (v1.Image, error) {
 	var entries []entry
 	for _, f := range b.Files {
@@ -120,7 +119,6 @@ func manifestImage(b *bundle.Bundle, scratch string) (v1.Image, error) {
 	return imageOf(b.Platform, addendum(l))
 }
 
-// imageOf is an image of one layer.
 func imageOf(platform string, layer mutate.Addendum) (v1.Image, error) {
 	system, arch, _ := strings.Cut(platform, "/")
 	image, err := mutate.ConfigFile(empty.Image, &v1.ConfigFile{

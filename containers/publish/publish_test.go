@@ -24,7 +24,7 @@ import (
 
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
-	"github.com/slipway-sh/slipway/containers/plainhttp"
+	"github.com/slipway-sh/slipway/containers/registries"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/imageref/refused"
 )
@@ -35,7 +35,7 @@ func TestPushedTwiceUploadsOnce(t *testing.T) {
 	var finished, known []string
 	push := func() *lock.File {
 		finished, known = nil, nil
-		l, err := Push(t.Context(), Options{Dir: f.dir, Anchor: wanted(), To: to, Lock: f.lock, Observe: func(p Progress) {
+		l, err := Push(t.Context(), Options{Dir: f.dir, Anchor: wanted(), To: to, Lock: f.lock, Observe: func(p registries.Progress) {
 			if p.Finished {
 				require.Equal(t, 5, p.Of)
 				require.Equal(t, p.Total, p.Done)
@@ -209,7 +209,7 @@ func TestPlainHTTPMustBeAllowed(t *testing.T) {
 		_, err := Push(t.Context(), o)
 		failed, ok := errors.AsType[*fault.Fault](err)
 		require.True(t, ok, "%v", err)
-		require.Equal(t, plainhttp.Code, failed.Code, "%v", err)
+		require.Equal(t, registries.CodePlain, failed.Code, "%v", err)
 		o.PlainHTTP = true
 		_, err = Push(t.Context(), o)
 		require.NoError(t, err, "%s with --plain-http", far)
@@ -222,7 +222,7 @@ func TestWhatWasRefusedBefore(t *testing.T) {
 	p, err := newPusher(Options{Dir: f.dir, Anchor: wanted(), To: "192.168.7.7:5000/slipway", Lock: f.lock})
 	require.NoError(t, err)
 	_, unsent := (&http.Client{Transport: p.guard}).Get("http://192.168.7.7:5000/v2/")
-	require.ErrorIs(t, p.fault("", unsent), &fault.Fault{Code: plainhttp.Code})
+	require.ErrorIs(t, p.fault("", unsent), &fault.Fault{Code: registries.CodePlain})
 	require.ErrorIs(t, p.fault("", &transport.Error{StatusCode: http.StatusForbidden}), &fault.Fault{Code: refused.CodeLogin})
 	require.ErrorIs(t, p.fault("", &transport.Error{StatusCode: http.StatusInternalServerError}), &fault.Fault{Code: refused.CodePull})
 }

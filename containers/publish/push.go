@@ -23,7 +23,7 @@ import (
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/ociarchive"
-	"github.com/slipway-sh/slipway/containers/plainhttp"
+	"github.com/slipway-sh/slipway/containers/registries"
 	"github.com/slipway-sh/slipway/containers/trust"
 	"github.com/slipway-sh/slipway/imageref"
 )
@@ -44,19 +44,9 @@ type Options struct {
 	// environment.
 	Transport http.RoundTripper
 	// Observe receives the progress; calls do not overlap. It may be nil.
-	Observe func(Progress)
+	Observe func(registries.Progress)
 	// Warn receives warnings. It may be nil.
 	Warn func(string)
-}
-
-// Progress is how far the push of an image has come.
-type Progress struct {
-	Image       string // short name, or the reference of an added image
-	N, Of       int    // the image's number, from 1
-	Done, Total int64  // bytes of the image that the registry has
-	Finished    bool
-	There       bool // the registry had the whole image
-	Took        time.Duration
 }
 
 // Push checks the bundle, pushes it and returns the lock file that says where
@@ -112,7 +102,7 @@ func Push(ctx context.Context, o Options) (*lock.File, error) {
 
 type pusher struct {
 	Options
-	guard   *plainhttp.Guard
+	guard   *registries.Guard
 	options []name.Option
 }
 
@@ -120,12 +110,12 @@ func newPusher(o Options) (*pusher, error) {
 	o.Keychain, o.Transport = cmp.Or[authn.Keychain](o.Keychain, authn.DefaultKeychain), cmp.Or(o.Transport, remote.DefaultTransport)
 	p := &pusher{Options: o}
 	if p.Observe == nil {
-		p.Observe = func(Progress) {}
+		p.Observe = func(registries.Progress) {}
 	}
 	if o.PlainHTTP {
 		p.options = append(p.options, name.Insecure)
 	}
-	p.guard = &plainhttp.Guard{Next: p.Transport, Allow: o.PlainHTTP}
+	p.guard = &registries.Guard{Next: p.Transport, Allow: o.PlainHTTP}
 	host, _, _ := strings.Cut(o.To, "/")
 	if !imageref.IsRegistry(o.To) || (!strings.ContainsAny(host, ".:") && host != "localhost") {
 		return nil, p.fault("", fmt.Errorf("%w: %q", errPlace, o.To))
@@ -142,7 +132,7 @@ func (p *pusher) remote(ctx context.Context) []remote.Option {
 // push pushes one image unless the registry has it under its tag already.
 func (p *pusher) push(ctx context.Context, it *part, n, of int) error {
 	start := time.Now()
-	say := Progress{Image: it.title, N: n, Of: of, Total: it.size}
+	say := registries.Progress{Image: it.title, N: n, Of: of, Total: it.size}
 	ref, err := name.NewTag(p.To+"/"+it.name+":"+it.tag(), p.options...)
 	if err != nil {
 		return p.fault(it.title, fmt.Errorf("%w: %w", errPlace, err))

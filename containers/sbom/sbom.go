@@ -158,7 +158,6 @@ func (of Of) image(name, ref string, pinned map[string]lock.Package) cyclonedx.C
 	return c
 }
 
-// hashes are those of a sha256 in hex; nil for none.
 func hashes(sum string) *[]cyclonedx.Hash {
 	if sum == "" {
 		return nil

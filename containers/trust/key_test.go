@@ -1,7 +1,9 @@
 package trust_test
 
 import (
+	"crypto"
 	"crypto/ecdsa"
+	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
@@ -11,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/containers/trust"
-	"github.com/slipway-sh/slipway/containers/trust/trusttest"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -22,7 +23,11 @@ func TestKeys(t *testing.T) {
 	}
 	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
 	require.NoError(t, err)
-	for _, key := range trusttest.Keys(t) {
+	_, ed, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	p256, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	for _, key := range []crypto.Signer{ed, p256} {
 		der, err := x509.MarshalPKCS8PrivateKey(key)
 		private := encode("PRIVATE KEY", der, err)
 		got, err := trust.PrivateKey(private)
@@ -38,7 +43,7 @@ func TestKeys(t *testing.T) {
 		_, err = trust.PublicKey(private)
 		require.ErrorContains(t, err, `it is of the kind "PRIVATE KEY"`)
 	}
-	ec, err := x509.MarshalECPrivateKey(trusttest.Keys(t)["ECDSA"].(*ecdsa.PrivateKey))
+	ec, err := x509.MarshalECPrivateKey(p256)
 	withParameters := append([]byte("-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n"), encode("EC PRIVATE KEY", ec, err)...)
 	_, err = trust.PrivateKey(withParameters)
 	require.NoError(t, err, "as openssl ecparam -genkey writes it")

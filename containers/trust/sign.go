@@ -9,7 +9,6 @@ import (
 
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/containers/bundle"
-	"github.com/slipway-sh/slipway/containers/provenance"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -44,23 +43,22 @@ func signBundle(ctx context.Context, b *bundle.Bundle, subject Subject, key cryp
 	if err != nil {
 		return nil, unknown(err)
 	}
-	var of provenance.Provenance
+	var of Provenance
 	if err := json.Unmarshal(text, &of); err != nil {
 		return nil, unknown(fmt.Errorf("read %s: %w", bundle.ProvenanceFile, err))
 	}
 	for _, i := range b.Index.Images {
 		if i.Added() {
 			of.BuildDefinition.ResolvedDependencies = append(of.BuildDefinition.ResolvedDependencies,
-				provenance.Dependency{Name: i.Name, Digest: digestSet(i.Digest)})
+				Dependency{Name: i.Name, Digest: digestSet(i.Digest)})
 		}
 	}
-	return Statement[provenance.Provenance]{
-		Type: StatementType, PredicateType: provenance.PredicateType, Predicate: of,
+	return Statement[Provenance]{
+		Type: StatementType, PredicateType: ProvenanceType, Predicate: of,
 		Subject: []Subject{subject},
 	}.Sign(key)
 }
 
-// unknown is the fault of a bundle that does not say what it was built from.
 func unknown(err error) error {
 	return &fault.Fault{Code: bundle.CodeContent, Class: fault.Preflight, Op: "sign the bundle", Fix: bundle.Fix,
 		Err: fmt.Errorf("it does not say what it was built from: %w", err)}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/containers/bundle"
-	"github.com/slipway-sh/slipway/containers/provenance"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -101,7 +100,7 @@ func (a Anchor) Check(ctx context.Context, b *bundle.Bundle, read func(file stri
 		if err != nil {
 			return v, a.refused(fmt.Errorf("it is %s, and has no signature that can be read: %w", v.Digest, err))
 		}
-		if wanted, v.By, err = verify(a.Signer, text, provenance.PredicateType); err != nil {
+		if wanted, v.By, err = verify(a.Signer, text, ProvenanceType); err != nil {
 			return v, a.refused(fmt.Errorf("it is %s, and %w", v.Digest, err))
 		}
 	case wanted == Unverified:
@@ -132,7 +131,7 @@ func (a Anchor) Check(ctx context.Context, b *bundle.Bundle, read func(file stri
 func (a Anchor) CheckFile(name string, text []byte) (by string, err error) {
 	signature, err := bounded.File(name+Suffix, bounded.Generated)
 	if err == nil {
-		by, err = Vouch(a.Signer, text, signature, provenance.PredicateType)
+		by, err = Vouch(a.Signer, text, signature, ProvenanceType)
 	}
 	if err != nil {
 		return "", &fault.Fault{Code: CodeFile, Class: fault.Preflight, Op: "verify the lock file", Err: err, Fix: fixOf(err,
@@ -158,7 +157,6 @@ func verify(signer Verifier, signature []byte, predicateType string) (digest, by
 	return digest, by, nil
 }
 
-// refused is the fault of a bundle that is not vouched for, for err.
 func (a Anchor) refused(err error) error {
 	fix := Fix
 	if a.Signer != nil {
@@ -167,7 +165,6 @@ func (a Anchor) refused(err error) error {
 	return &fault.Fault{Code: CodeBundle, Class: fault.Preflight, Op: "trust the bundle", Fix: fixOf(err, fix), Err: err}
 }
 
-// fixOf is what to do about err, if that says so, else the other remedy.
 func fixOf(err error, other string) string {
 	if u, ok := errors.AsType[*Unproven](err); ok {
 		return u.Fix

@@ -15,14 +15,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/slipway-sh/slipway/ci/dev/build"
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/ci/dev/build/oci"
-	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/containers/bundle"
-	"github.com/slipway-sh/slipway/containers/inventory"
 	"github.com/slipway-sh/slipway/containers/lock"
-	"github.com/slipway-sh/slipway/containers/provenance"
+	"github.com/slipway-sh/slipway/containers/ociarchive"
 	"github.com/slipway-sh/slipway/containers/sbom"
+	"github.com/slipway-sh/slipway/containers/trust"
 	"github.com/slipway-sh/slipway/imageref"
 )
 
@@ -114,12 +114,12 @@ func (b *builder) stoodFor(manifest []byte) error {
 
 // indexKey is the digest of everything that the index depends on: the store's keys of programs and
 // layers, the digests of images, and the lock.
-func (b *builder) indexKey(parts []part, images []bundle.Image) (store.Key, error) {
+func (b *builder) indexKey(parts []part, images []bundle.Image) (build.Key, error) {
 	pins, err := b.lock.Digest() // with digests of packages, which the documents have
 	if err != nil {
-		return store.Key{}, err
+		return build.Key{}, err
 	}
-	in := store.NewInputs("bundle-index").String("platform", "linux/"+b.arch).String("documents", "2").String("lock", pins)
+	in := build.NewInputs("bundle-index").String("platform", "linux/"+b.arch).String("documents", "2").String("lock", pins)
 	for _, p := range parts {
 		source, err := filepath.Rel(b.store.Path(), p.source)
 		if err != nil || p.Kind != bundle.Tool {
@@ -142,7 +142,7 @@ func (b *builder) place(ctx context.Context, parts []part, images []bundle.Image
 	if err := os.MkdirAll(root, 0o755); err != nil {
 		return "", "", false, err
 	}
-	release, err := b.store.Lock(ctx, store.Key{Name: "bundle"})
+	release, err := b.store.Lock(ctx, build.Key{Name: "bundle"})
 	if err != nil {
 		return "", "", false, err
 	}
@@ -157,7 +157,7 @@ func (b *builder) place(ctx context.Context, parts []part, images []bundle.Image
 		if fresh, err = b.assemble(ctx, root, parts, images); err != nil {
 			return err
 		}
-		return store.CopyFile(filepath.Join(memo, bundle.IndexFile), filepath.Join(fresh, bundle.IndexFile), 0o644)
+		return build.CopyFile(filepath.Join(memo, bundle.IndexFile), filepath.Join(fresh, bundle.IndexFile), 0o644)
 	})
 	if err != nil {
 		return "", "", false, err
@@ -203,7 +203,7 @@ func (b *builder) point(root, dir string) error {
 	}
 	current := filepath.Join(root, "current")
 	if b.arch == runtime.GOARCH {
-		if err := store.Link(current, filepath.Base(dir)); err != nil {
+		if err := build.Link(current, filepath.Base(dir)); err != nil {
 			return err
 		}
 	}
@@ -231,7 +231,6 @@ func (b *builder) point(root, dir string) error {
 	return nil
 }
 
-// assemble writes a whole bundle into a new folder below root.
 func (b *builder) assemble(ctx context.Context, root string, parts []part, images []bundle.Image) (string, error) {
 	dir, err := os.MkdirTemp(root, ".building-*")
 	if err != nil {
@@ -268,7 +267,6 @@ func writeIndex(dir string, index bundle.Index) error {
 	return os.WriteFile(filepath.Join(dir, bundle.IndexFile), data, 0o644)
 }
 
-// write puts the part into dir and measures it.
 func (p part) write(ctx context.Context, dir string) (bundle.File, error) {
 	name := filepath.Join(dir, p.Path)
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
@@ -278,7 +276,7 @@ func (p part) write(ctx context.Context, dir string) (bundle.File, error) {
 	if p.images != nil {
 		err = oci.WriteArchive(name, p.images)
 	} else {
-		err = store.CopyFile(name, p.source, p.mode)
+		err = build.CopyFile(name, p.source, p.mode)
 	}
 	if err != nil {
 		return p.File, err
@@ -306,7 +304,7 @@ func (b *builder) documents(ctx context.Context, dir string) ([]bundle.File, err
 	if err != nil {
 		return nil, err
 	}
-	packages, err := inventory.Read(ctx, made)
+	packages, err := ociarchive.Packages(ctx, made)
 	if err != nil {
 		return nil, err
 	}
@@ -323,7 +321,7 @@ func (b *builder) documents(ctx context.Context, dir string) ([]bundle.File, err
 	if err != nil {
 		return nil, fmt.Errorf("list what it consists of: %w", err)
 	}
-	origin, err := provenance.New(provenance.Of{
+	origin, err := trust.NewProvenance(trust.Build{
 		Pins: b.lock, Platform: made.Platform, Sources: b.sources, Contents: bundle.DigestOf(list), Builds: builds,
 	}).Marshal()
 	if err != nil {

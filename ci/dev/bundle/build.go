@@ -15,10 +15,9 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/console"
+	"github.com/slipway-sh/slipway/ci/dev/build"
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
-	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/ci/dev/bundle/rootfs"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
@@ -40,8 +39,8 @@ type builder struct {
 	arch    string
 	lock    *lock.Lock
 	recipes recipes
-	store   *store.Store
-	report  *console.Reporter
+	store   *build.Store
+	report  *build.Reporter
 	added   bundle.Additions // what the user has added to bundles
 
 	built  map[string]string // program by command name
@@ -145,7 +144,6 @@ func (b *builder) debian(ctx context.Context, release debian.Release) error {
 	return nil
 }
 
-// images makes every image of the lock, by its short name.
 func (b *builder) images(ctx context.Context) (map[string]v1.Image, error) {
 	images := map[string]v1.Image{}
 	for _, i := range b.lock.Images {
@@ -174,7 +172,7 @@ func (b *builder) failure(ctx context.Context, part string, err error) error {
 	}
 	return &fault.Fault{
 		Class: fault.Preflight, Code: codeBuild, Op: "build the bundle's " + part, Fix: "read " + log + ", then run: make bundle",
-		Err: errors.New(console.LastLines(err.Error(), 15)),
+		Err: errors.New(build.LastLines(err.Error(), 15)),
 	}
 }
 
@@ -222,7 +220,6 @@ func mayBuild(system string, user int) error {
 	}
 }
 
-// sameSuite fails unless the release is the lock's.
 func sameSuite(release debian.Release, l *lock.Lock) error {
 	if release.Codename == l.Suite {
 		return nil

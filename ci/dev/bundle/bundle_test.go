@@ -14,11 +14,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/console"
+	"github.com/slipway-sh/slipway/ci/dev/build"
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/ci/dev/build/oci"
-	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/ci/dev/bundle/rootfs"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
@@ -28,11 +27,11 @@ import (
 // sample has a builder on an empty store, and the parts of a small bundle.
 func sample(t *testing.T) (*builder, []part, []bundle.Image) {
 	t.Helper()
-	st, err := store.Open(t.TempDir())
+	st, err := build.OpenStore(t.TempDir())
 	require.NoError(t, err)
 	pins, err := lock.Load()
 	require.NoError(t, err)
-	b := &builder{arch: runtime.GOARCH, lock: pins, sources: "sha256:" + strings.Repeat("5", 64), store: st, report: console.NewReporter(io.Discard, 0), added: bundle.Additions(t.TempDir())}
+	b := &builder{arch: runtime.GOARCH, lock: pins, sources: "sha256:" + strings.Repeat("5", 64), store: st, report: build.NewReporter(io.Discard, 0), added: bundle.Additions(t.TempDir())}
 	tool := filepath.Join(st.Path(), "objects", "helm")
 	require.NoError(t, os.WriteFile(tool, []byte("helm"), 0o755))
 	layer, err := oci.WriteLayer(t.Context(), t.TempDir(), nil, []oci.File{{Path: "pause", Mode: 0o755, Data: []byte("pause")}})
@@ -286,7 +285,7 @@ func TestTheFirstFailureStopsTheOthers(t *testing.T) {
 	b, _, _ := sample(t)
 	b.built, b.layers = map[string]string{}, map[string]*rootfs.Layer{}
 	var out strings.Builder
-	b.report = console.NewReporter(&out, 0)
+	b.report = build.NewReporter(&out, 0)
 	module := func(text string) string {
 		dir := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module example.com/tool\n\ngo 1.24\n"), 0o644))

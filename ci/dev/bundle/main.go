@@ -15,9 +15,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/console"
+	"github.com/slipway-sh/slipway/ci/dev/build"
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
-	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/fault"
@@ -92,21 +91,16 @@ func run(args []string, stdout, stderr io.Writer) int {
 		flags.Usage()
 		return int(fault.Usage)
 	}
-	return console.Exit(ctx, stderr, err)
+	return build.Exit(ctx, stderr, err)
 }
 
 // printBundle builds a bundle and prints lines about it.
 func printBundle(ctx context.Context, o choice, stdout io.Writer, lines func(built) []string) error {
-	st, err := store.Open("")
-	if err != nil {
-		return err
+	made, err := buildBundle(ctx, o)
+	if err == nil {
+		fmt.Fprintln(stdout, strings.Join(lines(made), "\n"))
 	}
-	made, err := build(ctx, st, o)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintln(stdout, strings.Join(lines(made), "\n"))
-	return nil
+	return err
 }
 
 // built is a bundle in a store: its folder, the digest of its index, and the paths of its Go
@@ -116,7 +110,11 @@ type built struct {
 	programs    map[string]string
 }
 
-func build(ctx context.Context, st *store.Store, o choice) (built, error) {
+func buildBundle(ctx context.Context, o choice) (built, error) {
+	st, err := build.OpenStore("")
+	if err != nil {
+		return built{}, err
+	}
 	source, err := gotool.Checkout()
 	if err != nil {
 		return built{}, err
@@ -147,7 +145,7 @@ func build(ctx context.Context, st *store.Store, o choice) (built, error) {
 	}
 	b := &builder{source: source, sources: sources, arch: o.arch, lock: l, recipes: r, store: st, added: added}
 	// One more for the base of all layers, and one for what is made of the parts.
-	b.report = console.NewReporter(os.Stderr, len(cmds)+len(r.additions(l))+2)
+	b.report = build.NewReporter(os.Stderr, len(cmds)+len(r.additions(l))+2)
 	if err := b.parts(ctx, cmds, release); err != nil {
 		return built{}, err
 	}
@@ -159,7 +157,6 @@ func build(ctx context.Context, st *store.Store, o choice) (built, error) {
 	return built{dir, digest, b.built}, nil
 }
 
-// finish makes the images and puts the bundle together.
 func (b *builder) finish(ctx context.Context, without []string) (dir, digest string, err error) {
 	err = b.part(ctx, "images", "images and archives", "packing", func() (hit bool, err error) {
 		parts, images, err := b.content(ctx, without)

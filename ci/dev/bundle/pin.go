@@ -12,12 +12,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/slipway-sh/slipway/ci/dev/build"
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
-	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/containers/bundle"
-	"github.com/slipway-sh/slipway/containers/inventory"
 	"github.com/slipway-sh/slipway/containers/lock"
+	"github.com/slipway-sh/slipway/containers/ociarchive"
 )
 
 // pin builds a bundle and writes the Debian packages of its images into lock.yaml, with the digests
@@ -49,11 +49,7 @@ func pin(ctx context.Context, o choice, stdout io.Writer) error {
 
 // installed are the packages of the images of a bundle, which it builds.
 func installed(ctx context.Context, o choice) ([]lock.Package, error) {
-	st, err := store.Open("")
-	if err != nil {
-		return nil, err
-	}
-	made, err := build(ctx, st, o)
+	made, err := buildBundle(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -61,13 +57,13 @@ func installed(ctx context.Context, o choice) ([]lock.Package, error) {
 	if err != nil {
 		return nil, err
 	}
-	images, err := inventory.Read(ctx, b)
+	images, err := ociarchive.Packages(ctx, b)
 	if err != nil {
 		return nil, err
 	}
 	versions, err := merge(images)
 	if err != nil {
-		return nil, fmt.Errorf("%w: remove the older layer from the store at %s", err, st.Path())
+		return nil, fmt.Errorf("%w: remove the older layer below %s", err, filepath.Join(made.dir, "../../objects"))
 	}
 	lists, err := fetchLists(ctx, o)
 	if err != nil {
@@ -95,8 +91,7 @@ func fetchLists(ctx context.Context, o choice) (lists debian.Lists, err error) {
 	return debian.FetchLists(ctx, release)
 }
 
-// merge gives the packages of all images, by name.
-func merge(images inventory.Packages) (map[string]string, error) {
+func merge(images map[string]map[string]string) (map[string]string, error) {
 	versions := map[string]string{}
 	var problems []error
 	for _, image := range sortedNames(images) {
@@ -186,7 +181,7 @@ func outdated(ctx context.Context, o choice) error {
 	for _, p := range l.Packages["linux/"+o.arch] {
 		versions[p.Name] = p.Version
 	}
-	root, err := store.Root()
+	root, err := build.StoreRoot()
 	if err != nil {
 		return err
 	}

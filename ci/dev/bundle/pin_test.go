@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
-	"github.com/slipway-sh/slipway/containers/inventory"
 	"github.com/slipway-sh/slipway/containers/lock"
 )
 
@@ -43,9 +42,9 @@ func TestPinsOfOnePlatformAreReplaced(t *testing.T) {
 }
 
 func TestLayersWithDifferentVersionsAreNotPinned(t *testing.T) {
-	all, err := merge(inventory.Packages{"node": {"git": "1", "runc": "2"}, "gitea": {"git": "1"}})
+	all, err := merge(map[string]map[string]string{"node": {"git": "1", "runc": "2"}, "gitea": {"git": "1"}})
 	require.NoError(t, err)
 	require.Equal(t, map[string]string{"git": "1", "runc": "2"}, all)
-	_, err = merge(inventory.Packages{"node": {"git": "2"}, "gitea": {"git": "1"}})
+	_, err = merge(map[string]map[string]string{"node": {"git": "2"}, "gitea": {"git": "1"}})
 	require.ErrorContains(t, err, "the images have git as 1 and as 2")
 }

@@ -17,9 +17,9 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/slipway-sh/slipway/ci/dev/build"
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/ci/dev/build/oci"
-	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/ci/dev/bundle/rootfs"
 	"github.com/slipway-sh/slipway/containers/lock"
 )
@@ -38,7 +38,6 @@ var recipesText []byte
 //go:embed *.sh
 var scripts embed.FS
 
-// recipes are the content of recipes.yaml.
 type recipes struct {
 	Perl     []string               `json:"perl"`
 	Commands []commandRecipe        `json:"commands"`
@@ -47,7 +46,6 @@ type recipes struct {
 	Images   map[string]imageRecipe `json:"images"`
 }
 
-// commandRecipe is how a Go command is built.
 type commandRecipe struct {
 	Name      string          `json:"name"`
 	Module    string          `json:"module"`    // a folder in tools, or one of the repository, with a slash
@@ -60,7 +58,6 @@ type commandRecipe struct {
 	Instead   *gotool.Instead `json:"instead"`
 }
 
-// layerRecipe is a Debian layer.
 type layerRecipe struct {
 	rootfs.Addition        // with its packages besides those of the image with its name
 	Below           string `json:"below"` // the layer that it is on
@@ -83,7 +80,6 @@ type imageRecipe struct {
 	Trees    map[string]string `json:"trees"`  // path in the image by folder of the module
 }
 
-// fileRecipe is a file, a folder or a link of an image.
 type fileRecipe struct {
 	Path   string  `json:"path"`
 	Mode   string  `json:"mode"`  // octal
@@ -161,10 +157,8 @@ func (r commandRecipe) command(source string, version map[string]string, arch st
 	return c
 }
 
-// toolsOf is the folder of a tools module.
 func toolsOf(source, name string) string { return filepath.Join(source, "ci/dev/bundle/tools", name) }
 
-// addition is a Debian layer on another one.
 type addition struct {
 	rootfs.Addition
 	on string
@@ -303,7 +297,6 @@ func applets(ctx context.Context, program string) (links []oci.File, err error) 
 	return links, nil
 }
 
-// image makes the image of that name out of its Debian layers and its files.
 func (b *builder) image(ctx context.Context, name string, d definition) (v1.Image, error) {
 	var layers []v1.Layer
 	if d.debian != "" {
@@ -329,7 +322,7 @@ func (b *builder) image(ctx context.Context, name string, d definition) (v1.Imag
 // never change under their names, so they are not read to find out whether the
 // layer is there.
 func (b *builder) fileLayer(ctx context.Context, name string, d definition) (v1.Layer, error) {
-	in := store.NewInputs("bundle-files-"+name).
+	in := build.NewInputs("bundle-files-"+name).
 		String("layer", fmt.Sprint(oci.Epoch, oci.Level)).
 		String("trees", d.treesVersion)
 	for _, t := range d.trees {

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/console"
+	"github.com/slipway-sh/slipway/ci/dev/build"
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
-	"github.com/slipway-sh/slipway/containers/engineconfig"
+	"github.com/slipway-sh/slipway/containers/daggercli"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -56,7 +56,7 @@ func docker(ctx context.Context, args ...string) (string, error) {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return "", fmt.Errorf("docker %s: %w; it said:\n%s", args[0], err, console.LastLines(complaint.String(), 15))
+		return "", fmt.Errorf("docker %s: %w; it said:\n%s", args[0], err, build.LastLines(complaint.String(), 15))
 	}
 	return strings.TrimSpace(out.String()), nil
 }
@@ -80,10 +80,9 @@ func dockerImage(ctx context.Context) (string, error) {
 	return docker(ctx, "container", "inspect", dockerName, "--format", "{{.Config.Image}}") // as it was named, by digest or not
 }
 
-// startInDocker makes the engine that Docker runs reachable.
 func (c *control) startInDocker(ctx context.Context, cli string) error {
 	op := "start an engine in Docker"
-	if err := c.configureDocker(engineconfig.File()); err != nil {
+	if err := c.configureDocker(daggercli.EngineFile()); err != nil {
 		return err
 	}
 	image := cmp.Or(os.Getenv(envImage), vendorImage)
@@ -104,7 +103,7 @@ func (c *control) startInDocker(ctx context.Context, cli string) error {
 	if err := os.WriteFile(c.paths.inDocker, nil, 0o644); err != nil {
 		return err
 	}
-	p := console.NewReporter(os.Stderr, 1)
+	p := build.NewReporter(os.Stderr, 1)
 	err = p.Do("engine "+daggerVersion, "starting", func(say func(string)) (bool, error) {
 		if there == "" {
 			if err := pullForDocker(ctx, image, say); err != nil {
@@ -141,7 +140,6 @@ func pullForDocker(ctx context.Context, image string, say func(string)) error {
 	return err
 }
 
-// dockerLogs is the end of what the engine's container printed.
 func dockerLogs(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, "docker", "logs", "--tail", "15", dockerName).CombinedOutput()
 	return strings.TrimSpace(string(out)), err
@@ -173,7 +171,7 @@ func (c *control) stopInDocker(ctx context.Context) error {
 	image, err := dockerImage(ctx)
 	if err == nil && image == "" {
 		c.logf("engine: none of ours runs")
-		return removeIfThere(c.paths.inDocker)
+		return os.RemoveAll(c.paths.inDocker)
 	}
 	if err == nil {
 		_, err = docker(ctx, "stop", "--time", stopSeconds, dockerName)
@@ -185,5 +183,5 @@ func (c *control) stopInDocker(ctx context.Context) error {
 		return &fault.Fault{Class: fault.Preflight, Code: codeStart, Op: "stop the engine", Err: err, Fix: "see what docker says, then run make engine-stop again"}
 	}
 	c.logf("engine: the container %s has ended; the volume %s stays", dockerName, dockerName)
-	return removeIfThere(c.paths.inDocker)
+	return os.RemoveAll(c.paths.inDocker)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/adrg/xdg"
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/containers/engineconfig"
+	"github.com/slipway-sh/slipway/containers/daggercli"
 )
 
 // withDocker puts a docker command on PATH that does, for the subcommands of a case of sh, what a
@@ -129,7 +129,7 @@ func TestConfigureDocker(t *testing.T) {
 	require.Contains(t, stderr, "wrote "+file)
 	text, err := os.ReadFile(file)
 	require.NoError(t, err)
-	require.Equal(t, engineconfig.Text+"\n", string(text))
+	require.Equal(t, daggercli.EngineConfig+"\n", string(text))
 	left, err := os.ReadDir(filepath.Dir(file))
 	require.NoError(t, err)
 	require.Len(t, left, 1, "nothing is left of how it was written")
@@ -139,7 +139,7 @@ func TestConfigureDocker(t *testing.T) {
 	_, _, stderr = engine(t, "start")
 	require.NotContains(t, stderr, "wrote")
 	require.Contains(t, stderr, "warning: "+file+" exists already")
-	require.Contains(t, stderr, engineconfig.Policy)
+	require.Contains(t, stderr, daggercli.EnginePolicy)
 	text, err = os.ReadFile(file)
 	require.NoError(t, err)
 	require.Equal(t, "{}", string(text), "one that is there stays")

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/store"
+	"github.com/slipway-sh/slipway/ci/dev/build"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -173,7 +173,7 @@ func TestTwoStops(t *testing.T) {
 	r, lives, err := c.recorded()
 	require.NoError(t, err)
 	require.True(t, lives)
-	release, err := c.store.Lock(t.Context(), store.Key{Name: "engine"})
+	release, err := c.store.Lock(t.Context(), build.Key{Name: "engine"})
 	require.NoError(t, err)
 	says, write := io.Pipe()
 	c.stderr = write

@@ -19,10 +19,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/console"
+	"github.com/slipway-sh/slipway/ci/dev/build"
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
 	"github.com/slipway-sh/slipway/ci/dev/build/oci"
-	"github.com/slipway-sh/slipway/containers/engineconfig"
+	"github.com/slipway-sh/slipway/containers/daggercli"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -50,7 +50,7 @@ func (c *control) image(ctx context.Context, push string) error {
 		return &fault.Fault{Class: fault.Preflight, Code: debian.CodeBuild, Op: op, Err: errors.New("GOPROXY has a password, which anyone who can pull the image could read"),
 			Fix: "give one without for this command: GOPROXY=https://PROXY make engine-image"}
 	}
-	parts, err := c.buildEngine(ctx, console.NewReporter(os.Stderr, tasks+1))
+	parts, err := c.buildEngine(ctx, build.NewReporter(os.Stderr, tasks+1))
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func pack(ctx context.Context, layer string, parts engineParts, dial, proxy stri
 	files := []oci.File{
 		// The dagger CLI connects by "docker exec CONTAINER buildctl dial-stdio".
 		{Path: "usr/local/bin/buildctl", Mode: 0o755, Source: dial},
-		{Path: configFile[1:], Mode: 0o644, Data: []byte(engineconfig.Text + "\n")},
+		{Path: configFile[1:], Mode: 0o644, Data: []byte(daggercli.EngineConfig + "\n")},
 		{Path: "tmp", Mode: 0o1777, Dir: true},
 	}
 	if _, err := oci.WritePlain(ctx, layer, trees, files); err != nil {
@@ -115,7 +115,6 @@ func pack(ctx context.Context, layer string, parts engineParts, dial, proxy stri
 	}, packed)
 }
 
-// load gives an image to Docker.
 func load(ctx context.Context, ref string, image v1.Image) error {
 	tag, err := name.NewTag(ref)
 	if err != nil {
@@ -128,7 +127,7 @@ func load(ctx context.Context, ref string, image v1.Image) error {
 	out, err := cmd.CombinedOutput()
 	_ = r.Close()
 	if err != nil {
-		return fmt.Errorf("docker load: %w; it said:\n%s", err, console.LastLines(string(out), 15))
+		return fmt.Errorf("docker load: %w; it said:\n%s", err, build.LastLines(string(out), 15))
 	}
 	return nil
 }

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/console"
+	"github.com/slipway-sh/slipway/ci/dev/build"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -29,7 +29,7 @@ func (c *control) launch(ctx context.Context, parts engineParts) error {
 			return fmt.Errorf("start the engine: %w", err)
 		}
 	}
-	if err := removeIfThere(p.socket); err != nil {
+	if err := os.RemoveAll(p.socket); err != nil {
 		return fmt.Errorf("start the engine: %w", err)
 	}
 	text, err := c.setup(ctx, parts)
@@ -69,7 +69,7 @@ func (c *control) launch(ctx context.Context, parts engineParts) error {
 		if left := c.end(r); left != nil {
 			return errors.Join(err, left) // on record: stop finds it
 		}
-		return errors.Join(err, removeIfThere(p.pid))
+		return errors.Join(err, os.RemoveAll(p.pid))
 	}
 	return nil
 }
@@ -96,7 +96,7 @@ func (c *control) logTail() string {
 	if err != nil {
 		return err.Error()
 	}
-	return console.LastLines(string(b), 15)
+	return build.LastLines(string(b), 15)
 }
 
 func (c *control) setup(ctx context.Context, parts engineParts) ([]byte, error) {
@@ -166,7 +166,7 @@ func (c *control) end(r record) error {
 			return err
 		}
 		if ended(fd, stopTimeout) {
-			return errors.Join(removeBridge(c.paths.network+"0"), removeIfThere(c.paths.socket))
+			return errors.Join(removeBridge(c.paths.network+"0"), os.RemoveAll(c.paths.socket))
 		}
 		c.logf("engine: process %d still runs %s after %s", r.PID, stopTimeout, signal)
 	}

@@ -15,10 +15,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/console"
+	"github.com/slipway-sh/slipway/ci/dev/build"
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
-	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -66,13 +65,13 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	c, err := newControl(stdout, stderr)
 	if err != nil {
-		return console.Exit(ctx, stderr, err)
+		return build.Exit(ctx, stderr, err)
 	}
 	switch command {
 	case "start":
 		if *config != "" {
 			if c.config, err = os.ReadFile(*config); err != nil {
-				return console.Exit(ctx, stderr, err)
+				return build.Exit(ctx, stderr, err)
 			}
 		}
 		err = c.start(ctx, *own || c.config != nil)
@@ -93,13 +92,13 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprint(stderr, usage)
 		return 2
 	}
-	return console.Exit(ctx, stderr, err)
+	return build.Exit(ctx, stderr, err)
 }
 
 type control struct {
 	stdout, stderr io.Writer
 	checkout       string // root of the repository
-	store          *store.Store
+	store          *build.Store
 	paths          paths
 	timeout        time.Duration // how long an engine may take to answer after its start
 	config         []byte        // engine.json of an engine that is started; nil: its own
@@ -110,7 +109,7 @@ func newControl(stdout, stderr io.Writer) (*control, error) {
 	if err != nil {
 		return nil, err
 	}
-	st, err := store.Open("")
+	st, err := build.OpenStore("")
 	if err != nil {
 		return nil, &fault.Fault{Class: fault.Preflight, Code: debian.CodeBuild, Op: "find a place for builds", Err: err,
 			Fix: "set SLIPWAY_CACHE to a folder that you may write to"}

@@ -9,15 +9,13 @@ import (
 	"path/filepath"
 	"runtime"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/console"
+	"github.com/slipway-sh/slipway/ci/dev/build"
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
-	"github.com/slipway-sh/slipway/ci/dev/build/store"
-	"github.com/slipway-sh/slipway/containers/inventory"
+	"github.com/slipway-sh/slipway/containers/ociarchive"
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// daggerModule is the tools module that pins Dagger, below the checkout.
 const daggerModule = "ci/dev/engine/dagger"
 
 // rootPackages is what the engine runs: containers, their network and names,
@@ -59,21 +57,21 @@ func (c *control) command(name string) gotool.Command {
 		LDFlags: []string{"-w", "-X", dagger + "/engine.Version=" + daggerVersion, "-X", dagger + "/engine.Tag=" + daggerVersion},
 	}
 	if name == "engine" { // the only one with the Dang SDK
-		command.Instead = &gotool.Instead{Module: dagger, Files: "instead"}
+		command.Instead = &gotool.Instead{Module: dagger}
 	}
 	return command
 }
 
 // task runs one numbered piece of the build. While another process builds the
 // same thing, its line says so.
-func (c *control) task(p *console.Reporter, name, doing string, do func() (hit bool, err error)) error {
+func (c *control) task(p *build.Reporter, name, doing string, do func() (hit bool, err error)) error {
 	return p.Do(name, doing, func(say func(string)) (bool, error) {
 		c.store.Waiting = func() { say("waiting for another process, which builds it") }
 		return do()
 	})
 }
 
-func (c *control) compile(ctx context.Context, p *console.Reporter, name string, path *string) error {
+func (c *control) compile(ctx context.Context, p *build.Reporter, name string, path *string) error {
 	return c.task(p, "dagger "+name+" "+daggerVersion, "building", func() (bool, error) {
 		built, hit, err := c.command(name).Build(ctx, c.store)
 		*path = built
@@ -90,7 +88,7 @@ func buildFault(err error) error {
 }
 
 // buildEngine builds what is missing of an engine.
-func (c *control) buildEngine(ctx context.Context, p *console.Reporter) (engineParts, error) {
+func (c *control) buildEngine(ctx context.Context, p *build.Reporter) (engineParts, error) {
 	var parts engineParts
 	var err error
 	do := func(name, doing string, build func() (hit bool, err error)) {
@@ -145,8 +143,8 @@ func (c *control) buildEngine(ctx context.Context, p *console.Reporter) (engineP
 }
 
 // runc builds runc with the library in the tar of the Debian root.
-func (c *control) runc(ctx context.Context, base store.Key, tar string) (path string, hit bool, err error) {
-	key := store.NewInputs("engine-seccomp").String("debian", base.Digest).Key()
+func (c *control) runc(ctx context.Context, base build.Key, tar string) (path string, hit bool, err error) {
+	key := build.NewInputs("engine-seccomp").String("debian", base.Digest).Key()
 	root, _, err := c.store.Do(ctx, key, func(ctx context.Context, dir string) error {
 		return unpack(ctx, tar, dir, "--wildcards", "./usr/include/seccomp*", "./usr/lib/*/libseccomp*")
 	})
@@ -163,7 +161,7 @@ func (c *control) buildCLI(ctx context.Context) (string, error) {
 	if path := cliOnPath(ctx); path != "" {
 		return path, nil
 	}
-	p := console.NewReporter(os.Stderr, 1)
+	p := build.NewReporter(os.Stderr, 1)
 	var path string
 	if err := c.compile(ctx, p, "dagger", &path); err != nil {
 		return "", err
@@ -174,9 +172,8 @@ func (c *control) buildCLI(ctx context.Context) (string, error) {
 // digestOf is the digest of a file in the store: its folder's name.
 func digestOf(path string) string { return filepath.Base(filepath.Dir(path)) }
 
-// programs prints the paths of the engine's Go programs, which it builds.
 func (c *control) programs(ctx context.Context) error {
-	parts, err := c.buildEngine(ctx, console.NewReporter(os.Stderr, tasks))
+	parts, err := c.buildEngine(ctx, build.NewReporter(os.Stderr, tasks))
 	if err != nil {
 		return err
 	}
@@ -188,7 +185,7 @@ func (c *control) programs(ctx context.Context) error {
 
 // outdated fails if Debian has a security update for a package of the engine, which it builds.
 func (c *control) outdated(ctx context.Context) error {
-	parts, err := c.buildEngine(ctx, console.NewReporter(os.Stderr, tasks))
+	parts, err := c.buildEngine(ctx, build.NewReporter(os.Stderr, tasks))
 	if err != nil {
 		return err
 	}
@@ -196,7 +193,7 @@ func (c *control) outdated(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the packages of the engine's root: %w", err)
 	}
-	versions, err := inventory.Installed(bytes.NewReader(status))
+	versions, err := ociarchive.Installed(bytes.NewReader(status))
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/console"
+	"github.com/slipway-sh/slipway/ci/dev/build"
 )
 
 // daggerVersion is the version of engine, CLI and SDK alike.
@@ -69,10 +69,10 @@ func coreVersion(ctx context.Context, cli, host string) error {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return fmt.Errorf("ask the engine at %s for its version: %w; last seen:\n%s", host, err, console.LastLines(string(out), 20))
+		return fmt.Errorf("ask the engine at %s for its version: %w; last seen:\n%s", host, err, build.LastLines(string(out), 20))
 	}
 	if !strings.Contains(string(out), daggerVersion) {
-		return fmt.Errorf("the engine at %s is not %s: %s", host, daggerVersion, console.LastLines(string(out), 3))
+		return fmt.Errorf("the engine at %s is not %s: %s", host, daggerVersion, build.LastLines(string(out), 3))
 	}
 	return nil
 }

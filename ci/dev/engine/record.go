@@ -49,7 +49,6 @@ func readRecord(path string) (r record, err error) {
 	return r, nil
 }
 
-// write puts the record in place in one step.
 func (r record) write(path string) error {
 	b, err := json.MarshalIndent(r, "", "  ")
 	if err == nil {
@@ -57,13 +56,6 @@ func (r record) write(path string) error {
 	}
 	if err != nil {
 		return fmt.Errorf("write the pid file: %w", err)
-	}
-	return nil
-}
-
-func removeIfThere(path string) error {
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
 	}
 	return nil
 }

@@ -9,8 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/console"
-	"github.com/slipway-sh/slipway/ci/dev/build/store"
+	"github.com/slipway-sh/slipway/ci/dev/build"
 )
 
 // Places in the engine's root, as Dagger's distribution has them.
@@ -47,14 +46,14 @@ var engineConfig string
 // rootBuild makes the engine's root file system out of a Debian root and
 // Dagger's binaries.
 type rootBuild struct {
-	base                   store.Key // of the Debian root
+	base                   build.Key // of the Debian root
 	tar                    string
 	engine, initd, dnsname string // binaries
 	runc                   string
 }
 
-func (b rootBuild) key() store.Key {
-	return store.NewInputs("engine-root").
+func (b rootBuild) key() build.Key {
+	return build.NewInputs("engine-root").
 		String("recipe", "2").
 		String("debian", b.base.Digest).
 		String("engine", digestOf(b.engine)).
@@ -66,7 +65,7 @@ func (b rootBuild) key() store.Key {
 		Key()
 }
 
-func (b rootBuild) build(ctx context.Context, st *store.Store) (dir string, hit bool, err error) {
+func (b rootBuild) build(ctx context.Context, st *build.Store) (dir string, hit bool, err error) {
 	return st.Do(ctx, b.key(), b.make)
 }
 
@@ -80,7 +79,7 @@ func (b rootBuild) make(ctx context.Context, dir string) error {
 		runcBin:             b.runc,
 		cniDir + "/dnsname": b.dnsname,
 	} {
-		if err := store.CopyFile(filepath.Join(dir, at), from, 0o755); err != nil {
+		if err := build.CopyFile(filepath.Join(dir, at), from, 0o755); err != nil {
 			return err
 		}
 	}
@@ -121,7 +120,7 @@ func unpack(ctx context.Context, tarFile, dir string, only ...string) error {
 	var output bytes.Buffer
 	cmd.Stderr = &output
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("tar: %w\n%s", err, console.LastLines(output.String(), 10))
+		return fmt.Errorf("tar: %w\n%s", err, build.LastLines(output.String(), 10))
 	}
 	return nil
 }

@@ -13,16 +13,16 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 
+	"github.com/slipway-sh/slipway/ci/dev/build"
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/ci/dev/build/oci"
-	"github.com/slipway-sh/slipway/ci/dev/build/store"
 )
 
 // sdkImage makes the image in which the engine generates, compiles and runs
 // modules written in Go: the Debian root, the Go tree of this machine and
 // Dagger's codegen.
 type sdkImage struct {
-	base    store.Key // of the Debian root
+	base    build.Key // of the Debian root
 	tar     string
 	codegen string // binary
 }
@@ -44,13 +44,13 @@ func goSettings() []string {
 	return []string{"GOSUMDB", "GONOSUMDB", "GONOPROXY", "GOPRIVATE", "GOINSECURE"}
 }
 
-func (s sdkImage) build(ctx context.Context, st *store.Store) (dir, manifest string, hit bool, err error) {
+func (s sdkImage) build(ctx context.Context, st *build.Store) (dir, manifest string, hit bool, err error) {
 	host, err := readGo(ctx)
 	if err != nil {
 		return "", "", false, err
 	}
 	config := imageConfig(host)
-	key := store.NewInputs("engine-go-sdk").
+	key := build.NewInputs("engine-go-sdk").
 		String("recipe", "3").
 		String("script", goScript).
 		String("debian", s.base.Digest).

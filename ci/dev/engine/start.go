@@ -11,10 +11,9 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/console"
+	"github.com/slipway-sh/slipway/ci/dev/build"
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
-	"github.com/slipway-sh/slipway/ci/dev/build/store"
-	"github.com/slipway-sh/slipway/containers/engineconfig"
+	"github.com/slipway-sh/slipway/containers/daggercli"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
@@ -23,7 +22,6 @@ import (
 // bridge, which connects the engine's containers, sees to it.
 const forwarding = "/proc/sys/net/ipv4/ip_forward"
 
-// startTimeout is how long an engine may take to answer after its start.
 const startTimeout = 90 * time.Second
 
 func (c *control) start(ctx context.Context, own bool) error {
@@ -58,7 +56,7 @@ func (c *control) start(ctx context.Context, own bool) error {
 		return err
 	}
 	c.store.Waiting = func() { c.logf("engine: another process starts it already; waiting") }
-	release, err := c.store.Lock(ctx, store.Key{Name: "engine"})
+	release, err := c.store.Lock(ctx, build.Key{Name: "engine"})
 	if err != nil {
 		return err
 	}
@@ -76,7 +74,7 @@ func (c *control) start(ctx context.Context, own bool) error {
 				Err: fmt.Errorf("process %d runs and does not answer at %s: %w", r.PID, c.paths.host(), err)}
 		}
 	}
-	p := console.NewReporter(os.Stderr, tasks)
+	p := build.NewReporter(os.Stderr, tasks)
 	parts, err := c.buildEngine(ctx, p)
 	if err != nil {
 		return err
@@ -99,16 +97,16 @@ func (c *control) configureDocker(file string) error {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
 		return fmt.Errorf("%s: %w", op, err)
-	case bytes.Contains(text, []byte(engineconfig.Filter)): // whoever wrote it has thought of them
+	case bytes.Contains(text, []byte(daggercli.EngineFilter)): // whoever wrote it has thought of them
 		return nil
 	default:
-		c.logf("engine: warning: %s exists already. With it, an engine may remove cache volumes, which contain deployments. Let each policy in gc.policies leave out cache volumes, with this one as the last, or the only one, then run make engine-stop engine: %s", file, engineconfig.Policy)
+		c.logf("engine: warning: %s exists already. With it, an engine may remove cache volumes, which contain deployments. Let each policy in gc.policies leave out cache volumes, with this one as the last, or the only one, then run make engine-stop engine: %s", file, daggercli.EnginePolicy)
 		return nil
 	}
 	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
-	if err := atomicfile.Write(file, []byte(engineconfig.Text+"\n"), 0o644); err != nil {
+	if err := atomicfile.Write(file, []byte(daggercli.EngineConfig+"\n"), 0o644); err != nil {
 		return fmt.Errorf("%s: %w", op, err)
 	}
 	c.logf("engine: wrote %s, with which an engine keeps its cache volumes, where deployments are; one that runs already is to be started anew (make engine-stop engine)", file)
@@ -184,7 +182,6 @@ func (c *control) reportRunning(ctx context.Context, r record) error {
 	return c.linkCLI(cli)
 }
 
-// cliLink is where a checkout has its dagger CLI.
 func (c *control) cliLink() string { return filepath.Join(c.checkout, "bin", "dagger") }
 
 func (c *control) linked() bool {
@@ -201,7 +198,7 @@ func (c *control) linkCLI(cli string) error {
 	if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
 		return fmt.Errorf("link the dagger CLI: %w", err)
 	}
-	if err := store.Link(link, cli); err != nil {
+	if err := build.Link(link, cli); err != nil {
 		return fmt.Errorf("link the dagger CLI: %w", err)
 	}
 	return nil

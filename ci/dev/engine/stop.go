@@ -6,11 +6,10 @@ import (
 	"os"
 	"strings"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/store"
+	"github.com/slipway-sh/slipway/ci/dev/build"
 	"github.com/slipway-sh/slipway/fault"
 )
 
-// stop ends our own engine, and nothing else.
 func (c *control) stop(ctx context.Context) error {
 	r, lives, err := c.recorded()
 	if lives && os.Geteuid() != 0 {
@@ -19,7 +18,7 @@ func (c *control) stop(ctx context.Context) error {
 	}
 	if r.PID != 0 {
 		c.store.Waiting = func() { c.logf("engine: another process starts or stops it; waiting") }
-		release, lockErr := c.store.Lock(ctx, store.Key{Name: "engine"})
+		release, lockErr := c.store.Lock(ctx, build.Key{Name: "engine"})
 		if lockErr != nil {
 			return lockErr
 		}
@@ -31,7 +30,7 @@ func (c *control) stop(ctx context.Context) error {
 			Fix: "look whether a dagger-engine process runs, end it, and remove " + c.paths.pid}
 	}
 	if !lives {
-		if err := removeIfThere(c.paths.pid); err != nil {
+		if err := os.RemoveAll(c.paths.pid); err != nil {
 			return err
 		}
 		return c.stopInDocker(ctx)
@@ -40,26 +39,21 @@ func (c *control) stop(ctx context.Context) error {
 		return &fault.Fault{Class: fault.Preflight, Code: codeStart, Op: "stop the engine", Err: err,
 			Fix: fmt.Sprintf("see what holds process %d up in %s, then run make engine-stop again", r.PID, c.paths.log)}
 	}
-	if err := removeIfThere(c.paths.pid); err != nil {
+	if err := os.RemoveAll(c.paths.pid); err != nil {
 		return err
 	}
 	c.logf("engine: process %d has ended", r.PID)
 	return nil
 }
 
-// knownCLI is a dagger CLI that is there already, or empty.
-func (c *control) knownCLI(ctx context.Context) string {
-	if c.linked() {
-		return c.cliLink()
-	}
-	return cliOnPath(ctx)
-}
-
-// env prints what a shell evaluates to reach engine and CLI.
 func (c *control) env(ctx context.Context) error {
 	host := os.Getenv(envRunner)
 	if c.foreign(host) {
-		if err := probe(ctx, host, c.knownCLI(ctx)); err != nil {
+		cli := c.cliLink()
+		if !c.linked() {
+			cli = cliOnPath(ctx)
+		}
+		if err := probe(ctx, host, cli); err != nil {
 			return &fault.Fault{Class: fault.Preflight, Code: codeNone, Op: "find an engine", Err: fmt.Errorf("%s=%s does not answer: %w", envRunner, host, err),
 				Fix: "run: unset " + envRunner + " && make engine"}
 		}

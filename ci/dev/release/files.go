@@ -18,11 +18,10 @@ import (
 	"strings"
 	"testing/fstest"
 
+	"github.com/slipway-sh/slipway/ci/dev/build"
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
-	"github.com/slipway-sh/slipway/ci/dev/build/store"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
-	"github.com/slipway-sh/slipway/containers/provenance"
 	"github.com/slipway-sh/slipway/containers/sbom"
 	"github.com/slipway-sh/slipway/containers/trust"
 )
@@ -103,10 +102,10 @@ func (r *release) lock(dir, digest string, stderr io.Writer) error {
 		}
 	}
 	signature := filepath.Join(dir, lockFile+trust.Suffix)
-	if err := store.CopyFile(signature, from+trust.Suffix, 0o644); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := build.CopyFile(signature, from+trust.Suffix, 0o644); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return store.CopyFile(filepath.Join(dir, lockFile), from, 0o644)
+	return build.CopyFile(filepath.Join(dir, lockFile), from, 0o644)
 }
 
 // write writes what is made of the programs, by system, to the folder dir. own is the program for
@@ -232,15 +231,15 @@ func (r *release) attest(ctx context.Context, dir, digest string, programs map[s
 		}
 		goVersion = build.GoVersion
 	}
-	from := []provenance.Dependency{provenance.Sources(digest)}
+	from := []trust.Dependency{trust.Sources(digest)}
 	if r.commit != "" {
-		from = append([]provenance.Dependency{{URI: "git+https://github.com/slipway-sh/slipway", Digest: map[string]string{"gitCommit": r.commit}}}, from...)
+		from = append([]trust.Dependency{{URI: "git+https://github.com/slipway-sh/slipway", Digest: map[string]string{"gitCommit": r.commit}}}, from...)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "checksums.txt"), []byte(sums.String()), 0o644); err != nil || r.key == nil {
 		return err
 	}
 	text, err := trust.Statement[map[string]any]{
-		Type: trust.StatementType, Subject: subjects, PredicateType: provenance.PredicateType,
+		Type: trust.StatementType, Subject: subjects, PredicateType: trust.ProvenanceType,
 		Predicate: map[string]any{
 			"buildDefinition": map[string]any{
 				"buildType":            "https://slipway.sh/release/v1",

@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"crypto/ed25519"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,9 +22,7 @@ import (
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
-	"github.com/slipway-sh/slipway/containers/provenance"
 	"github.com/slipway-sh/slipway/containers/trust"
-	"github.com/slipway-sh/slipway/containers/trust/trusttest"
 )
 
 const rehearsed = "v9.8.7-rc.1"
@@ -31,7 +31,12 @@ const rehearsed = "v9.8.7-rc.1"
 // user does.
 func TestDryRun(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "new", "dist")
-	private, public := trusttest.Files(t)
+	public, key, err := ed25519.GenerateKey(nil)
+	require.NoError(t, err)
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	private := filepath.Join(t.TempDir(), "key.pem")
+	require.NoError(t, os.WriteFile(private, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600))
 	dry := func() (code int, says string) {
 		var stderr bytes.Buffer
 		code = run(t.Context(), []string{
@@ -114,8 +119,6 @@ func TestDryRun(t *testing.T) {
 	})
 
 	t.Run("provenance", func(t *testing.T) {
-		key, err := trust.PublicKey([]byte(read(t, "", public)))
-		require.NoError(t, err)
 		var signed struct {
 			Envelope struct {
 				Payload     []byte
@@ -125,10 +128,10 @@ func TestDryRun(t *testing.T) {
 		}
 		require.NoError(t, json.Unmarshal([]byte(read(t, out, "slipway_9.8.7-rc.1.provenance.sigstore.json")), &signed))
 		e := signed.Envelope
-		require.True(t, ed25519.Verify(key.(ed25519.PublicKey), fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(e.PayloadType), e.PayloadType, len(e.Payload), e.Payload), e.Signatures[0].Sig))
-		var says trust.Statement[provenance.Provenance]
+		require.True(t, ed25519.Verify(public, fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(e.PayloadType), e.PayloadType, len(e.Payload), e.Payload), e.Signatures[0].Sig))
+		var says trust.Statement[trust.Provenance]
 		require.NoError(t, json.Unmarshal(e.Payload, &says))
-		require.Equal(t, provenance.PredicateType, says.PredicateType)
+		require.Equal(t, trust.ProvenanceType, says.PredicateType)
 		subjects := map[string]string{}
 		for _, s := range says.Subject {
 			subjects[s.Name] = s.Digest["sha256"]

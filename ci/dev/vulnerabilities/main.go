@@ -26,8 +26,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/slipway-sh/slipway/ci/dev/build"
 	"github.com/slipway-sh/slipway/ci/dev/build/gotool"
-	"github.com/slipway-sh/slipway/ci/dev/build/store"
 )
 
 // The database, and its checksum as a go.sum would have it. No package of it can be imported,
@@ -67,7 +67,7 @@ func scanAll(ctx context.Context, stdout io.Writer, govulncheck string, programs
 	if err != nil {
 		return err
 	}
-	st, err := store.Open("")
+	st, err := build.OpenStore("")
 	if err != nil {
 		return err
 	}
@@ -96,8 +96,8 @@ func scanAll(ctx context.Context, stdout io.Writer, govulncheck string, programs
 
 // cachedScan returns the findings of a program, from the store if the same program was scanned
 // with the same database.
-func cachedScan(ctx context.Context, st *store.Store, govulncheck, db, program string) (found findings, err error) {
-	in := store.NewInputs("vulnerabilities").String("database", databaseSum)
+func cachedScan(ctx context.Context, st *build.Store, govulncheck, db, program string) (found findings, err error) {
+	in := build.NewInputs("vulnerabilities").String("database", databaseSum)
 	if err := errors.Join(in.File("govulncheck", govulncheck), in.File("program", program)); err != nil {
 		return found, err
 	}

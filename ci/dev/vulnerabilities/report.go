@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// vulnerability is what is known of one in a program.
 type vulnerability struct {
 	Summary         string
 	Module, Version string // where it is

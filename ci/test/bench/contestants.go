@@ -31,18 +31,11 @@ type contestant struct {
 	kinds []kind // what is measured, in this order
 }
 
-// choose returns the contestants that the flags select, each with the kinds to measure.
+// choose returns the contestants that the flags select.
 func (s settings) choose(all []contestant) []contestant {
-	var chosen []contestant
-	for _, c := range all {
-		if s.cold {
-			c.kinds = slices.DeleteFunc(slices.Clone(c.kinds), func(k kind) bool { return k != cold })
-		}
-		if len(c.kinds) > 0 && (len(s.only) == 0 || slices.Contains(s.only, strings.TrimPrefix(c.name, "bench-"))) {
-			chosen = append(chosen, c)
-		}
-	}
-	return chosen
+	return slices.DeleteFunc(all, func(c contestant) bool {
+		return len(s.only) > 0 && !slices.Contains(s.only, strings.TrimPrefix(c.name, "bench-"))
+	})
 }
 
 // names are the names of all contestants, as --only takes them.

@@ -11,7 +11,6 @@ import (
 	"github.com/slipway-sh/slipway/containers/bundle"
 )
 
-// pins are the bundle's images by reference and its tools by version.
 type pins struct {
 	images map[string]string // name → reference by digest
 	tools  map[string]string // name → version

@@ -24,7 +24,6 @@ type settings struct {
 	bundle  string
 	rounds  int
 	only    []string // names of contestants; none for all
-	cold    bool
 	verbose bool
 }
 
@@ -35,7 +34,6 @@ func parse(args []string, errw io.Writer) (settings, error) {
 	set.StringVar(&s.bundle, "bundle", os.Getenv("SLIPWAY_BUNDLE"), "the bundle's directory (env SLIPWAY_BUNDLE)")
 	set.IntVar(&s.rounds, "rounds", 2, "how often everything is measured; the table shows medians")
 	only := set.String("only", "", "measure only these, separated by commas: "+strings.Join(names(), ", "))
-	set.BoolVar(&s.cold, "cold", false, "measure cold installs only")
 	set.BoolVar(&s.verbose, "verbose", false, "show what the installers print")
 	if err := set.Parse(args); err != nil {
 		return s, err
@@ -111,9 +109,6 @@ func measure(ctx context.Context, s settings, out, errw io.Writer) (err error) {
 		return err
 	}
 	contestants := s.choose(s.contestants(root, pins, gate, log))
-	if len(contestants) == 0 {
-		return fmt.Errorf("%s has no cold install", strings.Join(s.only, ", "))
-	}
 	if err := ready(ctx, contestants, errw); err != nil {
 		return err
 	}
@@ -129,7 +124,6 @@ func measure(ctx context.Context, s settings, out, errw io.Writer) (err error) {
 	return err
 }
 
-// ready prepares the engine.
 func ready(ctx context.Context, contestants []contestant, errw io.Writer) error {
 	// Removing what an earlier bench left also warms the engine: images are
 	// imported, the bundle is verified and the module is compiled, for all alike.
@@ -157,7 +151,6 @@ func rounds(ctx context.Context, contestants []contestant, n int, all *samples, 
 	return nil
 }
 
-// measure takes the times of one contestant in one round.
 func (c contestant) measure(ctx context.Context, all *samples, errw io.Writer) (err error) {
 	defer func() {
 		clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanLimit)

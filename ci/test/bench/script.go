@@ -56,7 +56,6 @@ func major() release { return release{"reference", "examples/platform/2.0.0"} }
 // static has neither a git server nor a GitOps engine.
 func static() release { return release{"identity", "examples/platform/manifests/1.0.0"} }
 
-// session is one connection to the engine with what the script works on.
 type session struct {
 	client    *dagger.Client
 	toolchain *dagger.Container

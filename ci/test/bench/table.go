@@ -67,7 +67,6 @@ func (s *samples) median(title string, k kind) float64 {
 	return (all[(n-1)/2] + all[n/2]).Seconds() / 2
 }
 
-// table shows every sample and the medians, in Markdown.
 func (s *samples) table() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 1, ' ', 0)

@@ -16,7 +16,7 @@ import (
 	"filippo.io/age"
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/ci/test/s3/gateway"
+	gateway "github.com/slipway-sh/slipway/ci/test/s3"
 	"github.com/slipway-sh/slipway/ci/test/slipway"
 )
 

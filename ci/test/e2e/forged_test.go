@@ -18,7 +18,6 @@ import (
 	"github.com/slipway-sh/slipway/ci/test/slipway"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/trust/sigstore/sigstoretest"
-	"github.com/slipway-sh/slipway/containers/trust/trusttest"
 )
 
 // TestForgedBundle: of a bundle that agrees with its own index, and is not the one that was
@@ -95,8 +94,8 @@ func TestForgedBundle(t *testing.T) {
 	t.Run("a key", long(func(t *testing.T) {
 		signed := d
 		signed.Bundle = linked(t, d.Bundle)
-		private, public := trusttest.Files(t)
-		_, other := trusttest.Files(t)
+		private, public := sigstoretest.Files(t)
+		_, other := sigstoretest.Files(t)
 		r := program(t, "bundle", "sign", signed.Bundle, "--key", private)
 		require.Zero(t, r.code, slipway.Tail(r.err))
 		r = program(t, "bundle", "verify", signed.Bundle, "--bundle-key", public)

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/ci/test/slipway"
-	"github.com/slipway-sh/slipway/containers/engineconfig"
+	"github.com/slipway-sh/slipway/containers/daggercli"
 )
 
 // The engine.json of an engine that collects each cache volume that nothing uses, and of one
@@ -77,7 +77,7 @@ func TestEngineThatPrunes(t *testing.T) {
 	})
 
 	t.Run("an engine as we recommend keeps it, also when it needs space", func(t *testing.T) {
-		recommended := strings.NewReplacer(`"40GB"`, `"1B"`, `"5GB"`, `"1B"`).Replace(engineconfig.Text)
+		recommended := strings.NewReplacer(`"40GB"`, `"1B"`, `"5GB"`, `"1B"`).Replace(daggercli.EngineConfig)
 		require.Equal(t, 2, strings.Count(recommended, `"1B"`))
 		layers := func() int { return layersOf(t, engine.address) }
 		restart(t, keeps)

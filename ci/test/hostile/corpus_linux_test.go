@@ -38,8 +38,11 @@ func run(m *testing.M) int {
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
 	slipway, harm = filepath.Join(dir, "slipway"), filepath.Join(dir, "harm")
-	for from, to := range map[string]string{"../../..": slipway, "harm": harm} {
-		build := exec.Command("go", "build", "-C", from, "-trimpath", "-ldflags=-s", "-o", to, ".")
+	if err := os.WriteFile(harm+".go", []byte(harmful), 0o600); err != nil {
+		panic(err)
+	}
+	for from, to := range map[string]string{".": slipway, harm + ".go": harm} {
+		build := exec.Command("go", "build", "-C", "../../..", "-trimpath", "-ldflags=-s", "-o", to, from)
 		build.Env = append(os.Environ(), "CGO_ENABLED=0") // as it is released: what the C library reads is not Slipway's
 		build.Stderr = os.Stderr
 		if err := build.Run(); err != nil {

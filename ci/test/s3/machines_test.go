@@ -16,7 +16,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/ci/test/s3/gateway"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/redact"
@@ -147,7 +146,7 @@ func (p *process) code(t *testing.T, limit time.Duration) int {
 // holds takes the deployment's lock, which is in s.
 func (m machine) holds(t *testing.T, s *store.Store, run string) *process {
 	t.Helper()
-	_, port, err := net.SplitHostPort(gateway.Free(t, "127.0.0.1")) // of one machine, two cannot have the same
+	_, port, err := net.SplitHostPort(Free(t, "127.0.0.1")) // of one machine, two cannot have the same
 	require.NoError(t, err)
 	p := m.start(t, "state", "--root", m.volume, "hold", `{"who":{"user":"u","host":"h","run":"`+run+`","workflow":"install"},"patience":"15s","port":`+port+`}`)
 	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
@@ -185,11 +184,11 @@ func terraformMachines(t *testing.T) (a, b machine, s *store.Store, goOn string)
 		t.Skip("SLIPWAY_TERRAFORM does not name a terraform; the bundle has one in bin/")
 	}
 	address, slipway := start(t), program(t)
-	url := gateway.URL(address, gateway.Bucket, "team/demo")
+	url := URL(address, Bucket, "team/demo")
 	root := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(root, "main.tf"), []byte(sixOutputs), 0o600))
 	a, b = machine{slipway, url, t.TempDir(), root, ""}, machine{slipway, url, t.TempDir(), root, ""}
-	return a, b, open(t, address, gateway.Bucket, "team/demo"), filepath.Join(t.TempDir(), "go on")
+	return a, b, open(t, address, Bucket, "team/demo"), filepath.Join(t.TempDir(), "go on")
 }
 
 // TestTwoMachines: what one machine does, the other one sees, reuses, waits for and
@@ -265,7 +264,7 @@ func TestTwoMachines(t *testing.T) {
 	})
 
 	t.Run("a bucket that is not there is named before anything starts", func(t *testing.T) {
-		c := machine{a.program, strings.Replace(a.url, "s3://"+gateway.Bucket, "s3://nowhere", 1), t.TempDir(), a.root, ""}
+		c := machine{a.program, strings.Replace(a.url, "s3://"+Bucket, "s3://nowhere", 1), t.TempDir(), a.root, ""}
 		r, e := c.step(t, first, "infrastructure/preflight", map[string]any{"requirements": map[string]any{}}, false)
 		require.Equal(t, 3, e.code, e.errs)
 		require.Equal(t, "STO-005", r.Fault.Code)

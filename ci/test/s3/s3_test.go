@@ -1,7 +1,3 @@
-// Package s3 tests what Slipway keeps in S3 against a real server, which
-// ./gateway builds (./server) and starts on this machine.
-// The SDK under test is the one that users get: ci/test/go.mod follows that of the program,
-// and the server has a module of its own.
 package s3
 
 import (
@@ -17,7 +13,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/ci/test/s3/gateway"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/journal"
 	"github.com/slipway-sh/slipway/pipeline/lock"
@@ -36,12 +31,12 @@ func start(t *testing.T) string {
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	t.Setenv("AWS_CONFIG_FILE", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(t.TempDir(), "none"))
-	return gateway.Start(t, "server", "127.0.0.1").Address
+	return Start(t, "server", "127.0.0.1").Address
 }
 
 func open(t *testing.T, address, name, prefix string) *store.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), gateway.URL(address, name, prefix), store.Options{Openers: map[string]store.Opener{"s3": s3.Opener{}}})
+	s, err := store.Open(t.Context(), URL(address, name, prefix), store.Options{Openers: map[string]store.Opener{"s3": s3.Opener{}}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
@@ -51,11 +46,11 @@ func TestStore(t *testing.T) {
 	address := start(t)
 	var stores atomic.Int32
 	next := func(t *testing.T) *store.Store {
-		return open(t, address, gateway.Bucket, fmt.Sprintf("test-%d", stores.Add(1)))
+		return open(t, address, Bucket, fmt.Sprintf("test-%d", stores.Add(1)))
 	}
 	t.Run("conformance, and 50 contenders for the lock", func(t *testing.T) {
 		cmd := exec.CommandContext(t.Context(), "go", "test", "-C", "../../..", "-count=1", "-run", "_server$", "./pipeline/store", "./pipeline/lock")
-		cmd.Env = append(os.Environ(), "SLIPWAY_TEST_BUCKET="+gateway.URL(address, gateway.Bucket, "conformance"))
+		cmd.Env = append(os.Environ(), "SLIPWAY_TEST_BUCKET="+URL(address, Bucket, "conformance"))
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, "%s", out)
 		require.NotContains(t, string(out), "no tests to run")
@@ -102,12 +97,12 @@ func TestStore(t *testing.T) {
 	})
 	t.Run("wrong credentials", func(t *testing.T) {
 		t.Setenv("AWS_SECRET_ACCESS_KEY", "an0ther-secret-key")
-		s := open(t, address, gateway.Bucket, "p")
+		s := open(t, address, Bucket, "p")
 		err := s.Check(t.Context())
 		require.ErrorIs(t, err, &fault.Fault{Code: store.CodeRefused})
 		require.NotContains(t, err.Error(), "an0ther")
 		t.Setenv("AWS_ACCESS_KEY_ID", "nobody")
-		err = open(t, address, gateway.Bucket, "p").Check(t.Context())
+		err = open(t, address, Bucket, "p").Check(t.Context())
 		require.ErrorIs(t, err, &fault.Fault{Code: store.CodeRefused})
 	})
 }

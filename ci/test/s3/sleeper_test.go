@@ -14,7 +14,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/ci/test/s3/gateway"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/store"
@@ -44,8 +43,8 @@ func TestASleeperDoesNoHarm(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "terraform"), []byte(waiting), 0o755))
 	for name, play := range map[string]func(t *testing.T, a, b machine, s *store.Store){"in a step": sleepsInAStep, "in a destroy": sleepsInADestroy} {
 		prefix := "team/" + strings.ReplaceAll(name, " ", "-")
-		url := gateway.URL(address, gateway.Bucket, prefix)
-		s := open(t, address, gateway.Bucket, prefix)
+		url := URL(address, Bucket, prefix)
+		s := open(t, address, Bucket, prefix)
 		a, b := machine{slipway, url, t.TempDir(), root, dir}, machine{slipway, url, t.TempDir(), root, dir}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel() // each waits a minute

@@ -21,7 +21,7 @@ import (
 	"github.com/slipway-sh/slipway/containers"
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
-	"github.com/slipway-sh/slipway/containers/pullsecret"
+	"github.com/slipway-sh/slipway/containers/registries"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/imageref/refused"
 	"github.com/slipway-sh/slipway/pipeline/redact"
@@ -273,7 +273,7 @@ func (f *Flags) pullSecret(ctx context.Context, client *dagger.Client, cfg *conf
 	case environment.External.Registry != "":
 		nodes = environment.External.Registry
 	}
-	a, err := pullsecret.Find(ctx, f.RegistryAuth, hostOf(nodes), hostOf(registry))
+	a, err := registries.Find(ctx, f.RegistryAuth, hostOf(nodes), hostOf(registry))
 	if err == nil && a != nil && f.Brought {
 		err = f.checkAccount(nodes, registry, named)
 	}
@@ -303,7 +303,7 @@ func (f *Flags) checkAccount(nodes, registry, named string) error {
 		return nil
 	}
 	return &fault.Fault{
-		Code: pullsecret.Code, Class: fault.Preflight, Op: "let the cluster's nodes pull from " + hostOf(nodes),
+		Code: registries.CodeAccount, Class: fault.Preflight, Op: "let the cluster's nodes pull from " + hostOf(nodes),
 		Err: fmt.Errorf("your account of %s would go to %s, and only the package names that registry or asks for http", hostOf(registry), redact.OneLine(nodes)),
 		Fix: "verify who signed the package: --package-key FILE; or name the registry: --registry HOST/PATH, without http; or pull without an account: --" + registryAuthFlag + " FILE, where FILE contains {}",
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers"
-	"github.com/slipway-sh/slipway/containers/pullsecret"
+	"github.com/slipway-sh/slipway/containers/registries"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/providers/existing"
@@ -106,7 +106,7 @@ func TestAPackageChoosesNoRegistryForAnAccount(t *testing.T) {
 			images := &containers.Images{Mirror: c.mirror}
 			err = (&Flags{RegistryAuth: file, Registry: c.flag, Brought: c.brought}).pullSecret(t.Context(), client, cfg, images, c.provider, c.registry, c.lock)
 			if c.refused {
-				require.ErrorIs(t, err, &fault.Fault{Code: pullsecret.Code})
+				require.ErrorIs(t, err, &fault.Fault{Code: registries.CodeAccount})
 			} else {
 				require.NoError(t, err)
 			}
@@ -120,7 +120,7 @@ func TestAKubeletKnowsPasswordsOnly(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.json")
 	require.NoError(t, os.WriteFile(file, []byte(`{"auths":{"registry.example.com":{"identitytoken":"renewed"}}}`), 0o600))
 	client := unasked(t)
-	for provider, code := range map[providers.Provider]fault.Code{local.Provider{}: "", existing.Provider{}: pullsecret.Code} {
+	for provider, code := range map[providers.Provider]fault.Code{local.Provider{}: "", existing.Provider{}: registries.CodeAccount} {
 		cfg, err := config.Load([]byte("apiVersion: slipway.sh/v1\nexisting: {kubeconfig: env:K}\n"), config.Options{DefaultProvider: "local", Providers: []string{"local", "existing"}})
 		require.NoError(t, err)
 		images := &containers.Images{Mirror: "https://registry.example.com/slipway"}

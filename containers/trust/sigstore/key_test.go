@@ -5,6 +5,8 @@ import (
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
@@ -20,12 +22,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/containers/bundle"
-	"github.com/slipway-sh/slipway/containers/provenance"
 	"github.com/slipway-sh/slipway/containers/trust"
 	"github.com/slipway-sh/slipway/containers/trust/sigstore/sigstoretest"
-	"github.com/slipway-sh/slipway/containers/trust/trusttest"
 	"github.com/slipway-sh/slipway/fault"
 )
+
+// keys are new keys to sign with, one of each kind, by its name: Ed25519 and ECDSA.
+func keys(t testing.TB) map[string]crypto.Signer {
+	t.Helper()
+	_, ed, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	return map[string]crypto.Signer{"Ed25519": ed, "ECDSA": ec}
+}
 
 // write makes a bundle of these files.
 func write(t *testing.T, files map[string]string) *bundle.Bundle {
@@ -57,7 +67,7 @@ func byKey(t *testing.T, key crypto.PublicKey) *Verifier {
 }
 
 func TestAKeyVouches(t *testing.T) {
-	for kind, key := range trusttest.Keys(t) {
+	for kind, key := range keys(t) {
 		t.Run(kind, func(t *testing.T) {
 			b := write(t, map[string]string{bundle.ProvenanceFile: built, "a": "b"})
 			a := trust.Anchor{Signer: byKey(t, key.Public()), Digest: "sha256:" + strings.Repeat("0", 64), Additions: bundle.Additions(t.TempDir())}
@@ -96,7 +106,7 @@ func TestAKeyVouches(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, "signed with the key "+id+", with what you have added to it", v.By)
 
-			for _, stranger := range trusttest.Keys(t) {
+			for _, stranger := range keys(t) {
 				text, err := trust.Sign(t.Context(), b, stranger)
 				require.NoError(t, err)
 				put(text)
@@ -135,7 +145,7 @@ func TestAKeyVouches(t *testing.T) {
 
 // What somebody made is refused, and the error is short.
 func TestForgedSignatures(t *testing.T) {
-	key := trusttest.Keys(t)["Ed25519"]
+	key := keys(t)["Ed25519"]
 	text, err := trust.Sign(t.Context(), write(t, map[string]string{bundle.ProvenanceFile: built}), key)
 	require.NoError(t, err)
 	changed := func(change func(envelope map[string]any)) []byte {
@@ -146,7 +156,7 @@ func TestForgedSignatures(t *testing.T) {
 		require.NoError(t, err)
 		return text
 	}
-	_, id, err := byKey(t, key.Public()).Verify(changed(func(map[string]any) {}), provenance.PredicateType)
+	_, id, err := byKey(t, key.Public()).Verify(changed(func(map[string]any) {}), trust.ProvenanceType)
 	require.NoError(t, err)
 	require.Contains(t, id, "signed with the key ")
 	for says, forged := range map[string][]byte{
@@ -163,7 +173,7 @@ func TestForgedSignatures(t *testing.T) {
 		}),
 		"unsupported media type": changed(func(e map[string]any) { e["payloadType"] = "text/plain" }),
 	} {
-		_, _, err := byKey(t, key.Public()).Verify(forged, provenance.PredicateType)
+		_, _, err := byKey(t, key.Public()).Verify(forged, trust.ProvenanceType)
 		var u *trust.Unproven
 		require.ErrorAs(t, err, &u, says)
 		require.ErrorContains(t, err, says)
@@ -173,7 +183,7 @@ func TestForgedSignatures(t *testing.T) {
 
 func TestALockFileIsSigned(t *testing.T) {
 	b := write(t, map[string]string{bundle.ProvenanceFile: built})
-	key, lock := trusttest.Keys(t)["Ed25519"], filepath.Join(t.TempDir(), "slipway.lock.json")
+	key, lock := keys(t)["Ed25519"], filepath.Join(t.TempDir(), "slipway.lock.json")
 	text, err := trust.SignFile(t.Context(), b, "slipway.lock.json", file, key)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(lock+trust.Suffix, text, 0o600))
@@ -187,7 +197,7 @@ func TestALockFileIsSigned(t *testing.T) {
 			return trust.Anchor{Signer: byKey(t, key.Public())}.CheckFile(lock, []byte("{ }"))
 		},
 		"it is not signed with the key": func() (string, error) {
-			return trust.Anchor{Signer: byKey(t, trusttest.Keys(t)["ECDSA"].Public())}.CheckFile(lock, file)
+			return trust.Anchor{Signer: byKey(t, keys(t)["ECDSA"].Public())}.CheckFile(lock, file)
 		},
 		"no such file": func() (string, error) {
 			return trust.Anchor{Signer: byKey(t, key.Public())}.CheckFile(lock+".none", file)
@@ -200,15 +210,15 @@ func TestALockFileIsSigned(t *testing.T) {
 }
 
 func TestWhatIsSigned(t *testing.T) {
-	key := trusttest.Keys(t)["ECDSA"]
+	key := keys(t)["ECDSA"]
 	b := write(t, map[string]string{bundle.ProvenanceFile: built})
 	text, err := trust.Sign(t.Context(), b, key)
 	require.NoError(t, err)
-	s := openStatement[provenance.Provenance](t, text, key.Public())
+	s := openStatement[trust.Provenance](t, text, key.Public())
 	require.Equal(t, "https://slsa.dev/provenance/v1", s.PredicateType)
 	require.Equal(t, []trust.Subject{{Name: "bundle.json", Digest: map[string]string{"sha256": b.ReadDigest()[len("sha256:"):]}}}, s.Subject)
 	require.Equal(t, "pkg:golang/a@v1", s.Predicate.BuildDefinition.ResolvedDependencies[0].URI)
-	ed := trusttest.Keys(t)["Ed25519"]
+	ed := keys(t)["Ed25519"]
 	first, err := trust.Sign(t.Context(), b, ed)
 	require.NoError(t, err)
 	second, err := trust.Sign(t.Context(), b, ed)
@@ -218,8 +228,8 @@ func TestWhatIsSigned(t *testing.T) {
 	b.Index.Images = append(b.Index.Images, bundle.Image{Name: "quay.io/web:1", Archive: "images/added/a.tar", Digest: "sha256:" + strings.Repeat("a", 64)})
 	text, err = trust.Sign(t.Context(), b, key)
 	require.NoError(t, err)
-	s = openStatement[provenance.Provenance](t, text, key.Public())
-	require.Equal(t, provenance.Dependency{Name: "quay.io/web:1", Digest: map[string]string{"sha256": strings.Repeat("a", 64)}}, s.Predicate.BuildDefinition.ResolvedDependencies[1])
+	s = openStatement[trust.Provenance](t, text, key.Public())
+	require.Equal(t, trust.Dependency{Name: "quay.io/web:1", Digest: map[string]string{"sha256": strings.Repeat("a", 64)}}, s.Predicate.BuildDefinition.ResolvedDependencies[1])
 
 	_, err = trust.Sign(t.Context(), write(t, map[string]string{"a": "b"}), key)
 	require.ErrorIs(t, err, &fault.Fault{Code: bundle.CodeContent})
@@ -247,7 +257,7 @@ func TestOpenSSLVerifies(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no openssl")
 	}
-	for kind, key := range trusttest.Keys(t) {
+	for kind, key := range keys(t) {
 		t.Run(kind, func(t *testing.T) {
 			text, err := sigstoretest.Statement(digestOf(file)).Sign(key)
 			require.NoError(t, err)
@@ -291,7 +301,7 @@ func TestCosignWithAKey(t *testing.T) {
 		t.Skip("there is no cosign; make test-all builds it")
 	}
 	b := write(t, map[string]string{bundle.ProvenanceFile: built})
-	key := trusttest.Keys(t)["ECDSA"]
+	key := keys(t)["ECDSA"]
 	text, err := trust.Sign(t.Context(), b, key)
 	require.NoError(t, err)
 	put := func(name string, text []byte) {
@@ -315,7 +325,7 @@ func TestCosignWithAKey(t *testing.T) {
 	}
 	public := pemFile(t, key.Public())
 	require.NoError(t, verify(public, "slsaprovenance1"))
-	require.Error(t, verify(pemFile(t, trusttest.Keys(t)["ECDSA"].Public()), "slsaprovenance1"))
+	require.Error(t, verify(pemFile(t, keys(t)["ECDSA"].Public()), "slsaprovenance1"))
 
 	require.NoError(t, run("generate-key-pair", "--output-key-prefix", filepath.Join(home, "cosign")))
 	its, err := os.ReadFile(filepath.Join(home, "cosign.pub"))

@@ -12,7 +12,6 @@ import (
 	"github.com/sigstore/sigstore-go/pkg/testing/data"
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/containers/provenance"
 	"github.com/slipway-sh/slipway/containers/trust"
 	"github.com/slipway-sh/slipway/containers/trust/sigstore/sigstoretest"
 	"github.com/slipway-sh/slipway/fault"
@@ -33,7 +32,7 @@ func verifies(t *testing.T, trusted, text []byte, of Identity) (digest, by strin
 	t.Helper()
 	v, err := ByIdentity(trusted, of)
 	require.NoError(t, err)
-	return v.Verify(text, provenance.PredicateType)
+	return v.Verify(text, trust.ProvenanceType)
 }
 
 // wantUnproven fails unless err is a refusal that says so, with a remedy that has fix in it.

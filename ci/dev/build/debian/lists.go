@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/console"
+	"github.com/slipway-sh/slipway/ci/dev/build"
 )
 
 // Lists are a release's package lists for its architecture, whatever this machine's is, in a
@@ -144,7 +144,7 @@ func (l Lists) run(ctx context.Context, program string, args ...string) ([]byte,
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, cause
 		}
-		return nil, fmt.Errorf("%s %s: %w\n%s", program, args[0], err, console.LastLines(problems.String(), 10))
+		return nil, fmt.Errorf("%s %s: %w\n%s", program, args[0], err, build.LastLines(problems.String(), 10))
 	}
 	return output.Bytes(), nil
 }

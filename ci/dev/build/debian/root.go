@@ -18,8 +18,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/console"
-	"github.com/slipway-sh/slipway/ci/dev/build/store"
+	"github.com/slipway-sh/slipway/ci/dev/build"
 )
 
 // TarFile is the file of a built root in its folder: the file system, entries as "./etc/…".
@@ -40,13 +39,13 @@ type Root struct {
 // Build gives the folder with the root's file, and whether the store had it.
 // A root is kept for as long as the wanted packages and the release stay the
 // same: newer versions on the mirror do not rebuild it.
-func (r Root) Build(ctx context.Context, st *store.Store) (dir string, hit bool, err error) {
+func (r Root) Build(ctx context.Context, st *build.Store) (dir string, hit bool, err error) {
 	return st.Do(ctx, r.Key(), func(ctx context.Context, dir string) error { return r.Make(ctx, dir) })
 }
 
 // Key is the digest of what is asked for, not of what the mirror answers.
-func (r Root) Key() store.Key {
-	return store.NewInputs(r.Name).
+func (r Root) Key() build.Key {
+	return build.NewInputs(r.Name).
 		String("recipe", strings.Join(r.arguments("", "", "script"), "\n")).
 		String("tidy", tidy).
 		String("codename", r.Release.Codename).
@@ -115,7 +114,7 @@ func (r Root) Make(ctx context.Context, dir string) error {
 		if cause := context.Cause(ctx); cause != nil {
 			return fmt.Errorf("build the Debian root %s: %w", r.Name, cause)
 		}
-		return fmt.Errorf("build the Debian root %s: mmdebstrap: %w\n%s", r.Name, err, console.LastLines(output.String(), 30))
+		return fmt.Errorf("build the Debian root %s: mmdebstrap: %w\n%s", r.Name, err, build.LastLines(output.String(), 30))
 	}
 	return nil
 }

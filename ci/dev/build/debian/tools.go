@@ -9,7 +9,7 @@ import (
 	"os/exec"
 	"strings"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/console"
+	"github.com/slipway-sh/slipway/ci/dev/build"
 	"github.com/slipway-sh/slipway/fault"
 )
 
@@ -64,7 +64,7 @@ func apt(ctx context.Context, args ...string) error {
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("apt-get %s: %w\n%s", args[0], err, console.LastLines(output.String(), 10))
+		return fmt.Errorf("apt-get %s: %w\n%s", args[0], err, build.LastLines(output.String(), 10))
 	}
 	return nil
 }

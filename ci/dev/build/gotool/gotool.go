@@ -9,15 +9,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/console"
-	"github.com/slipway-sh/slipway/ci/dev/build/store"
+	"github.com/slipway-sh/slipway/ci/dev/build"
 )
 
 // Command is a Go command to build.
@@ -62,7 +60,7 @@ func Checkout() (string, error) {
 }
 
 // Build gives the path of the built command, and whether the store had it.
-func (c Command) Build(ctx context.Context, st *store.Store) (path string, hit bool, err error) {
+func (c Command) Build(ctx context.Context, st *build.Store) (path string, hit bool, err error) {
 	key, err := c.Key(ctx)
 	if err != nil {
 		return "", false, err
@@ -79,12 +77,12 @@ func (c Command) Build(ctx context.Context, st *store.Store) (path string, hit b
 // Key is the digest of all that the binary depends on: the module's files and
 // those of the local modules that replace others, the flags, and the versions
 // of the Go toolchain and, with CGO, of the C compiler.
-func (c Command) Key(ctx context.Context) (store.Key, error) {
+func (c Command) Key(ctx context.Context) (build.Key, error) {
 	env, err := c.toolchain(ctx)
 	if err != nil {
-		return store.Key{}, err
+		return build.Key{}, err
 	}
-	in := store.NewInputs(c.Name).
+	in := build.NewInputs(c.Name).
 		String("package", c.Package).
 		Strings("arguments", c.arguments(c.Name)).
 		Strings("environment", c.environment()).
@@ -93,7 +91,7 @@ func (c Command) Key(ctx context.Context) (store.Key, error) {
 	if c.CGO {
 		version, err := exec.CommandContext(ctx, env.CC, "--version").Output()
 		if err != nil {
-			return store.Key{}, fmt.Errorf("ask the C compiler %s for its version: %w", env.CC, err)
+			return build.Key{}, fmt.Errorf("ask the C compiler %s for its version: %w", env.CC, err)
 		}
 		first, _, _ := strings.Cut(string(version), "\n")
 		in.String("cc", first)
@@ -109,15 +107,15 @@ func (c Command) Key(ctx context.Context) (store.Key, error) {
 		include = func(path string) bool { return !strings.HasSuffix(path, "_test.go") }
 	}
 	if err := in.Tree("module", c.Module, include); err != nil {
-		return store.Key{}, err
+		return build.Key{}, err
 	}
 	replaced, err := c.replaced(ctx)
 	if err != nil {
-		return store.Key{}, err
+		return build.Key{}, err
 	}
 	for _, dir := range replaced {
 		if err := in.Tree("replace "+dir, filepath.Join(c.Module, dir), include); err != nil {
-			return store.Key{}, err
+			return build.Key{}, err
 		}
 	}
 	return in.Key(), nil
@@ -144,7 +142,7 @@ func (c Command) Compile(ctx context.Context, out string) error {
 		if cause := context.Cause(ctx); cause != nil {
 			return fmt.Errorf("build %s: %w", c.Name, cause)
 		}
-		return fmt.Errorf("build %s: go build %s: %w\n%s", c.Name, c.Package, err, console.LastLines(output.String(), 40))
+		return fmt.Errorf("build %s: go build %s: %w\n%s", c.Name, c.Package, err, build.LastLines(output.String(), 40))
 	}
 	return nil
 }
@@ -188,34 +186,24 @@ func (c Command) toolchain(ctx context.Context) (toolchain, error) {
 }
 
 // replaced lists the local modules outside Module that its go.mod puts in place
-// of others.
+// of others: slash paths from there.
 func (c Command) replaced(ctx context.Context) ([]string, error) {
-	local, err := localModules(ctx, c.Module)
-	if err != nil {
-		return nil, err
-	}
-	dirs := slices.DeleteFunc(slices.Sorted(maps.Values(local)), func(dir string) bool { return !strings.HasPrefix(dir, "..") })
-	return slices.Compact(dirs), nil
-}
-
-// localModules are the folders that a tools module's go.mod puts in place of modules, by module:
-// slash paths, from the tools module.
-func localModules(ctx context.Context, tools string) (map[string]string, error) {
 	var mod struct {
 		Replace []struct {
-			Old, New struct{ Path, Version string }
+			New struct{ Path, Version string }
 		}
 	}
-	if err := Query(ctx, tools, nil, &mod, "mod", "edit", "-json"); err != nil {
-		return nil, fmt.Errorf("read go.mod of %s: %w", tools, err)
+	if err := Query(ctx, c.Module, nil, &mod, "mod", "edit", "-json"); err != nil {
+		return nil, fmt.Errorf("read go.mod of %s: %w", c.Module, err)
 	}
-	local := map[string]string{}
+	var dirs []string
 	for _, r := range mod.Replace {
-		if r.New.Version == "" {
-			local[r.Old.Path] = filepath.ToSlash(filepath.Clean(r.New.Path))
+		if dir := filepath.ToSlash(filepath.Clean(r.New.Path)); r.New.Version == "" && strings.HasPrefix(dir, "..") {
+			dirs = append(dirs, dir)
 		}
 	}
-	return local, nil
+	slices.Sort(dirs)
+	return slices.Compact(dirs), nil
 }
 
 // Query decodes into answer the JSON that go prints, run in the folder dir (this

@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/ci/dev/build/store"
+	"github.com/slipway-sh/slipway/ci/dev/build"
 )
 
 func TestArguments(t *testing.T) {
@@ -61,7 +61,7 @@ func TestBuildIsKeptAndReproducible(t *testing.T) {
 	}
 	var first []byte
 	for i := range 2 { // from two folders, into two stores
-		st, err := store.Open(t.TempDir())
+		st, err := build.OpenStore(t.TempDir())
 		require.NoError(t, err)
 		c := command()
 		path, hit, err := c.Build(t.Context(), st)
@@ -83,7 +83,7 @@ func TestBuildIsKeptAndReproducible(t *testing.T) {
 }
 
 func TestKeyFollowsItsInputs(t *testing.T) {
-	key := func(change func(c *Command)) store.Key {
+	key := func(change func(c *Command)) build.Key {
 		c := Command{Name: "tool", Module: module(t), Package: "."}
 		if change != nil {
 			change(&c)

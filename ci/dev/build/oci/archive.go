@@ -105,7 +105,6 @@ func collect(named Named, blobs map[string]v1.Layer) (v1.Descriptor, error) {
 	}, nil
 }
 
-// add puts a blob into the archive as it is stored.
 func add(out *tar.Writer, name string, blob v1.Layer) error {
 	size, err := blob.Size()
 	if err != nil {

@@ -55,7 +55,6 @@ type File struct {
 	Dir    bool
 }
 
-// entry is one header of a layer before it is written.
 type entry struct {
 	name   string // clean, slashes, no leading slash
 	file   File
@@ -162,7 +161,6 @@ func hidden(name string) entry {
 	return entry{name: name, file: File{Path: name, Mode: 0o644, Data: []byte{}}}
 }
 
-// read takes what the file system knows about one file.
 func read(name, inImage string) (entry, error) {
 	info, err := os.Lstat(name)
 	if err != nil {

@@ -188,7 +188,6 @@ func copyInto(out *tar.Writer, h *tar.Header, r io.Reader) error {
 	return err
 }
 
-// mode is the number that tar has for permission and special bits.
 func mode(m fs.FileMode) int64 {
 	n := int64(m.Perm())
 	for bit, value := range map[fs.FileMode]int64{fs.ModeSetuid: 0o4000, fs.ModeSetgid: 0o2000, fs.ModeSticky: 0o1000} {

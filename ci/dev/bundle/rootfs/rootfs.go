@@ -21,9 +21,9 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 
+	"github.com/slipway-sh/slipway/ci/dev/build"
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
 	"github.com/slipway-sh/slipway/ci/dev/build/oci"
-	"github.com/slipway-sh/slipway/ci/dev/build/store"
 )
 
 // The content of a layer's folder beside the files of oci.OpenLayer.
@@ -36,7 +36,7 @@ const (
 // Builder builds layers into a store. It is not safe for concurrent use: the
 // layers share apt's lists.
 type Builder struct {
-	Store   *store.Store
+	Store   *build.Store
 	Release debian.Release
 	// Cache is a folder for apt's lists and packages, kept from layer to layer.
 	Cache string
@@ -45,7 +45,7 @@ type Builder struct {
 // Layer is a layer in the store.
 type Layer struct {
 	v1.Layer
-	Key    store.Key // in the store
+	Key    build.Key // in the store
 	Reused bool      // the store had it already
 
 	dir   string
@@ -67,7 +67,7 @@ func (l *Layer) File(name string) string { return filepath.Join(l.dir, filesDir,
 // out of the layer.
 func (b *Builder) Base(ctx context.Context, trim []string) (*Layer, error) {
 	root := debian.Root{Name: "bundle-root", Release: b.Release}
-	key := store.NewInputs("bundle-base").
+	key := build.NewInputs("bundle-base").
 		String("root", root.Key().Digest).
 		String("layer", fmt.Sprint(oci.Epoch, oci.Level)).
 		Strings("trim", trim).Strings("skip", skipped()).
@@ -106,7 +106,7 @@ type Addition struct {
 // Add builds a layer on lower.
 func (b *Builder) Add(ctx context.Context, lower *Layer, a Addition) (*Layer, error) {
 	packages := slices.Sorted(slices.Values(a.Packages))
-	key := store.NewInputs("bundle-layer-"+a.Name).
+	key := build.NewInputs("bundle-layer-"+a.Name).
 		String("lower", lower.Key.Digest).
 		Strings("packages", packages).
 		String("before", a.Before).String("after", a.After).
@@ -126,7 +126,7 @@ func (b *Builder) Add(ctx context.Context, lower *Layer, a Addition) (*Layer, er
 	return open(dir, key, lower, hit, err)
 }
 
-func open(dir string, key store.Key, lower *Layer, hit bool, err error) (*Layer, error) {
+func open(dir string, key build.Key, lower *Layer, hit bool, err error) (*Layer, error) {
 	if err != nil {
 		return nil, err
 	}

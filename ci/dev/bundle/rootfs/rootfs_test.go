@@ -12,9 +12,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/slipway-sh/slipway/ci/dev/build"
 	"github.com/slipway-sh/slipway/ci/dev/build/debian"
 	"github.com/slipway-sh/slipway/ci/dev/build/oci"
-	"github.com/slipway-sh/slipway/ci/dev/build/store"
 )
 
 func TestSkip(t *testing.T) {
@@ -32,7 +32,7 @@ func TestSkip(t *testing.T) {
 // needs, instead of a Debian.
 func base(t *testing.T, b *Builder) *Layer {
 	t.Helper()
-	key := store.NewInputs("bundle-base").String("test", t.Name()).Key()
+	key := build.NewInputs("bundle-base").String("test", t.Name()).Key()
 	dir, hit, err := b.Store.Do(t.Context(), key, func(_ context.Context, dir string) error {
 		files := filepath.Join(dir, filesDir)
 		for _, name := range []string{
@@ -76,7 +76,7 @@ func builder(t *testing.T) *Builder {
 	if output, err := exec.CommandContext(t.Context(), "unshare", "--mount", "--pid", "--fork", "true").CombinedOutput(); err != nil {
 		t.Skipf("no mount namespaces here: %s", output)
 	}
-	st, err := store.Open(t.TempDir())
+	st, err := build.OpenStore(t.TempDir())
 	require.NoError(t, err)
 	return &Builder{
 		Store: st, Cache: t.TempDir(),

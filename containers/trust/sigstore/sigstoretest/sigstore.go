@@ -23,7 +23,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"github.com/slipway-sh/slipway/containers/provenance"
 	"github.com/slipway-sh/slipway/containers/trust"
 )
 
@@ -93,9 +92,9 @@ func (s *Sigstore) RootFile(t *testing.T) string {
 }
 
 // Statement is about a file with this digest, "sha256:<hex>", and has an empty provenance.
-func Statement(digest string) trust.Statement[provenance.Provenance] {
-	return trust.Statement[provenance.Provenance]{
-		Type: trust.StatementType, PredicateType: provenance.PredicateType,
+func Statement(digest string) trust.Statement[trust.Provenance] {
+	return trust.Statement[trust.Provenance]{
+		Type: trust.StatementType, PredicateType: trust.ProvenanceType,
 		Subject: []trust.Subject{{Name: "bundle.json", Digest: map[string]string{"sha256": digest[len("sha256:"):]}}},
 	}
 }

@@ -67,7 +67,6 @@ type SignIn struct {
 	At          time.Time // UTC
 }
 
-// store is the console's database.
 type store struct{ pool *pgxpool.Pool }
 
 func (s store) record(ctx context.Context, in signin.Session) error {
@@ -75,7 +74,6 @@ func (s store) record(ctx context.Context, in signin.Session) error {
 	return err
 }
 
-// latest returns the latest 20 sign-ins.
 func (s store) latest(ctx context.Context) ([]SignIn, error) {
 	rows, _ := s.pool.Query(ctx, `SELECT name, email, at AT TIME ZONE 'UTC' FROM sign_ins ORDER BY at DESC, id DESC LIMIT 20`) // CollectRows returns its error
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[SignIn])

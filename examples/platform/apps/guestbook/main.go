@@ -95,7 +95,6 @@ type Entry struct {
 	Created time.Time `json:"created"` // UTC
 }
 
-// entries are the rows in PostgreSQL.
 type entries struct {
 	pool *pgxpool.Pool
 

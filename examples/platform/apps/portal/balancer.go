@@ -13,7 +13,6 @@ import (
 	"github.com/slipway-sh/slipway/examples/platform/apps/web"
 )
 
-// ingress is an address of a Service.
 type ingress struct {
 	IP string `json:"ip"`
 }
