@@ -15,7 +15,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/release"
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/config/deployments"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/providers"
@@ -100,7 +99,7 @@ func completeName(cmd *cobra.Command, flag string) {
 
 // deploymentNames returns the deployments with a stored configuration. Completion shows no errors.
 func deploymentNames(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	folder, err := deployments.Default()
+	folder, err := config.DefaultFolder()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

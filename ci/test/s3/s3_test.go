@@ -23,7 +23,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/s3"
+	"github.com/slipway-sh/slipway/pipeline/store/buckets"
 	"github.com/slipway-sh/slipway/pipeline/store/secret"
 )
 
@@ -41,7 +41,7 @@ func start(t *testing.T) string {
 
 func open(t *testing.T, address, name, prefix string) *store.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), gateway.URL(address, name, prefix), store.Options{Openers: map[string]store.Opener{"s3": s3.Opener{}}})
+	s, err := store.Open(t.Context(), gateway.URL(address, name, prefix), store.Options{Openers: buckets.All()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
