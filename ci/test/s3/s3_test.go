@@ -24,7 +24,6 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/pipeline/store/buckets"
-	"github.com/slipway-sh/slipway/pipeline/store/secret"
 )
 
 // start runs the server until the test ends. It returns the server's address, and puts credentials
@@ -86,10 +85,10 @@ func TestStore(t *testing.T) {
 	})
 	t.Run("secrets", func(t *testing.T) {
 		s := next(t)
-		key, _, err := secret.NewKey()
+		key, _, err := store.NewVaultKey()
 		require.NoError(t, err)
-		require.NoError(t, secret.Open(s, key).Put(t.Context(), 1, "ca", redact.New([]byte("x"))))
-		got, err := secret.Open(s, key).Get(t.Context(), "ca")
+		require.NoError(t, store.OpenVault(s, key).Put(t.Context(), 1, "ca", redact.New([]byte("x"))))
+		got, err := store.OpenVault(s, key).Get(t.Context(), "ca")
 		require.NoError(t, err)
 		require.Equal(t, "x", string(got.Reveal()))
 	})
