@@ -32,7 +32,8 @@ const (
 const EnvFolder = folder.Env
 
 // Folder is the directory with the user's configurations by the names of their deployments, and which of
-// them is the current one; it need not exist. A user without a home directory has the zero Folder, which is empty and cannot be written to.
+// them is the current one; it need not exist. A user without a home directory has the zero Folder, which
+// is empty and cannot be written to.
 //
 // Its methods may be called by several processes at the same time.
 type Folder string

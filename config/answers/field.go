@@ -259,7 +259,6 @@ func (s *Schema) paths(section string, at *jsonschema.Schema) []string {
 	return out
 }
 
-// text returns a text node.
 func text(s string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
 	if strings.Contains(s, "\n") {

@@ -140,7 +140,6 @@ func (s several) Get() []string {
 
 func (s several) Set(list []string) { *s.text = strings.Join(list, ",") }
 
-// field returns the form field for a question.
 func (s sheet) field(q Question, before string, accessible bool, try func() error) huh.Field {
 	title, help := redact.OneLine(q.Title()), redact.Printable(q.Help)
 	switch q.Kind {

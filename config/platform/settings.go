@@ -10,7 +10,6 @@ import (
 	"github.com/slipway-sh/slipway/config/document"
 )
 
-// readSchema reads the JSON schema of the release's settings.
 func (r *Release) readSchema(fsys fs.FS) (err error) {
 	if r.settingsText, err = bounded.FS(fsys, r.Settings, bounded.Written); err == nil {
 		r.schema, err = document.CompileSchema(r.settingsText)

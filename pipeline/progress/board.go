@@ -47,7 +47,6 @@ func (b *board) step(id string) *state {
 	return s
 }
 
-// begin sets the graph.
 func (b *board) begin(graph []pipeline.Node) {
 	b.graph = graph
 	for _, n := range graph {
@@ -55,7 +54,6 @@ func (b *board) begin(graph []pipeline.Node) {
 	}
 }
 
-// observe records an event.
 func (b *board) observe(e pipeline.Event) {
 	s := b.step(e.Result.String())
 	s.status, s.started = e.Status, e.Result.Started

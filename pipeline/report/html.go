@@ -131,7 +131,6 @@ func (p *phaseView) Result() string {
 	return p.Words + ": " + p.About
 }
 
-// phaseViews returns the phases that are shown.
 func (r *Run) phaseViews() []phaseView {
 	var out []phaseView
 	start, _ := r.window()
@@ -201,7 +200,6 @@ func addLogs(steps []*stepView, root *os.Root) {
 	}
 }
 
-// facts returns the remaining details of the run.
 func (r *Run) facts() []fact {
 	platform := strings.TrimSpace(r.Platform.Name + " " + r.Platform.Version)
 	ended, exit := "", ""

@@ -25,7 +25,6 @@ type logText struct {
 	Err        string // why there is no text
 }
 
-// readLog reads a file of a run's directory.
 func readLog(root *os.Root, name string, limit int) (*logText, error) {
 	f, err := root.Open(filepath.FromSlash(name))
 	if err != nil {
@@ -73,7 +72,6 @@ func (l *logText) Last(n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// size formats a number of bytes.
 func size(n int64) string {
 	switch {
 	case n < 1<<10:
