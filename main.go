@@ -7,10 +7,7 @@ import (
 	"os"
 
 	"github.com/slipway-sh/slipway/cli"
-	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/azblob"
-	"github.com/slipway-sh/slipway/pipeline/store/gs"
-	"github.com/slipway-sh/slipway/pipeline/store/s3"
+	"github.com/slipway-sh/slipway/pipeline/store/buckets"
 	providers "github.com/slipway-sh/slipway/providers/all"
 	"github.com/slipway-sh/slipway/stages/incontainer"
 )
@@ -26,7 +23,7 @@ func main() {
 		Version:   version,
 		Source:    source,
 		Providers: providers.All(),
-		Stores:    map[string]store.Opener{"s3": s3.Opener{}, "azblob": azblob.Opener{}, "gs": gs.Opener{}},
+		Stores:    buckets.All(),
 		Steps:     incontainer.Steps,
 		Contents:  incontainer.Contents,
 		Render:    incontainer.Render,

@@ -19,13 +19,10 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
-	"github.com/slipway-sh/slipway/config/deployments"
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/azblob"
-	"github.com/slipway-sh/slipway/pipeline/store/gs"
-	"github.com/slipway-sh/slipway/pipeline/store/s3"
+	"github.com/slipway-sh/slipway/pipeline/store/buckets"
 	providers "github.com/slipway-sh/slipway/providers/all"
 	"github.com/slipway-sh/slipway/stages/incontainer"
 )
@@ -34,7 +31,7 @@ import (
 func program() Program {
 	return Program{
 		Version: "dev", Providers: providers.All(), Steps: incontainer.Steps, Contents: incontainer.Contents, Render: incontainer.Render,
-		Stores: map[string]store.Opener{"s3": s3.Opener{}, "azblob": azblob.Opener{}, "gs": gs.Opener{}},
+		Stores: buckets.All(),
 	}
 }
 
@@ -45,7 +42,7 @@ func TestMain(m *testing.M) { os.Exit(withoutDeployments(m)) }
 func withoutDeployments(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "slipway-test-")
 	if err == nil {
-		err = errors.Join(os.Setenv(deployments.EnvFolder, dir), os.Unsetenv(source.EnvDeployment), os.Unsetenv("SLIPWAY_BUNDLE_DIGEST"))
+		err = errors.Join(os.Setenv(config.EnvFolder, dir), os.Unsetenv(source.EnvDeployment), os.Unsetenv("SLIPWAY_BUNDLE_DIGEST"))
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

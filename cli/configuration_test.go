@@ -11,7 +11,6 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/config/deployments"
 )
 
 const older = `version: 1 # the first one
@@ -156,7 +155,7 @@ func TestMigratingALinkedConfigurationLeavesTheLink(t *testing.T) {
 }
 
 func TestConfigureSaysWhereAWrongNameIsFrom(t *testing.T) {
-	t.Setenv(deployments.EnvFolder, t.TempDir())
+	t.Setenv(config.EnvFolder, t.TempDir())
 	code, _, errs := slipway("configure", "--name", "prod-")
 	require.Equal(t, 2, code, errs)
 	require.Contains(t, errs, `--name is "prod-"; give 1 to 15 lower-case letters, digits and hyphens, starting with a letter, not ending with a hyphen`)

@@ -11,15 +11,15 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
-	"github.com/slipway-sh/slipway/config/deployments"
+	"github.com/slipway-sh/slipway/config"
 )
 
 // keptDeployments are deployments of these names in a folder of the test's own; text
 // follows what each must have.
-func keptDeployments(t *testing.T, text string, names ...string) deployments.Folder {
+func keptDeployments(t *testing.T, text string, names ...string) config.Folder {
 	t.Helper()
-	t.Setenv(deployments.EnvFolder, t.TempDir())
-	folder, err := deployments.Default()
+	t.Setenv(config.EnvFolder, t.TempDir())
+	folder, err := config.DefaultFolder()
 	require.NoError(t, err)
 	for _, name := range names {
 		require.NoError(t, folder.Write(name, []byte("apiVersion: slipway.sh/v1\nglobal: {name: "+name+"}\n"+text)))
@@ -90,7 +90,7 @@ func TestWhichConfigurationIsTaken(t *testing.T) {
 
 // CI has no home now and then, and no deployment there: nothing asks for one.
 func TestWithoutAHomeTheDefaultsAreTaken(t *testing.T) {
-	for _, variable := range []string{"HOME", "XDG_CONFIG_HOME", deployments.EnvFolder} {
+	for _, variable := range []string{"HOME", "XDG_CONFIG_HOME", config.EnvFolder} {
 		t.Setenv(variable, "")
 	}
 	for _, args := range [][]string{{"validate"}, {"env", "--name", "slipway"}} {

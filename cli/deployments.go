@@ -14,7 +14,7 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/deployment"
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
-	"github.com/slipway-sh/slipway/config/deployments"
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/report"
@@ -90,7 +90,7 @@ func use(io console.Streams, forget string, args []string) error {
 	case len(args) == 1 && args[0] == "":
 		return usage.Errorf("the name is empty")
 	}
-	folder, err := deployments.Default()
+	folder, err := config.DefaultFolder()
 	if err != nil {
 		return err
 	}
@@ -115,7 +115,7 @@ func use(io console.Streams, forget string, args []string) error {
 }
 
 // listStored lists the stored deployments and marks the current one.
-func listStored(w io.Writer, folder deployments.Folder) error {
+func listStored(w io.Writer, folder config.Folder) error {
 	names, err := folder.Names()
 	if err != nil {
 		return err

@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/config/deployments"
 	providers "github.com/slipway-sh/slipway/providers/all"
 )
 
@@ -38,7 +37,7 @@ func TestVariablesAreUnique(t *testing.T) {
 	require.NoError(t, err)
 	var schema jsonschema.Schema
 	require.NoError(t, json.Unmarshal(text, &schema))
-	paths := map[string]string{deployments.EnvFolder: "the folder with the deployments"}
+	paths := map[string]string{config.EnvFolder: "the folder with the deployments"}
 	var walk func(path string, s *jsonschema.Schema)
 	walk = func(path string, s *jsonschema.Schema) {
 		for p := s.Properties.Oldest(); p != nil; p = p.Next() {

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/config/document/documenttest"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/fault/faulttest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -349,7 +349,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add(v1("tls: {mode: given, key: 'file:/a b'}"))
 	f.Add(v1("hooks: [{name: a, before: '*', run: [a, ''], env: {A: \"\\0\"}, secrets: {B: 'env:C'}}, {name: b, after: x/y, script: |\n a}]"))
 	f.Add([]byte("a: &x [*x]\n? [1]: 2"))
-	for _, c := range documenttest.Cases(f, "../providers/all/testdata/broken") {
+	for _, c := range faulttest.Cases(f, "../providers/all/testdata/broken") {
 		f.Add(c.Text)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

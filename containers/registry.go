@@ -19,7 +19,6 @@ import (
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/imageref"
-	"github.com/slipway-sh/slipway/imageref/refused"
 )
 
 // FromRegistry takes everything by digest from a registry, as a lock file says for
@@ -32,8 +31,8 @@ func FromRegistry(ctx context.Context, client *dagger.Client, from *lock.File, r
 	of, ok := from.Bundles[platform]
 	if !ok {
 		return nil, &fault.Fault{
-			Code: refused.CodeNoImage, Class: fault.Usage, Op: "find the images in " + registry,
-			Fix: refused.Absent.Remedy(refused.Engine, registry),
+			Code: imageref.CodeNoImage, Class: fault.Usage, Op: "find the images in " + registry,
+			Fix: imageref.Absent.Remedy(imageref.Engine, registry),
 			Err: fmt.Errorf("the lock file has no images for %s, only for %s", platform, strings.Join(from.Platforms(), ", ")),
 		}
 	}
@@ -148,11 +147,11 @@ func registryFault(name, ref string, err error) error {
 	host, _, _ := strings.Cut(registry, "/")
 	f := &fault.Fault{Class: fault.Preflight, Op: fmt.Sprintf("take the image %s from %s", name, registry), Err: err}
 	if _, network := errors.AsType[net.Error](err); network {
-		f.Code, f.Fix = refused.CodePull, "see whether the engine runs (make engine), then run the same command again"
+		f.Code, f.Fix = imageref.CodePull, "see whether the engine runs (make engine), then run the same command again"
 		return f
 	}
-	reason := refused.Read(err.Error(), ref, registry, host)
-	f.Code, f.Fix = fault.Code(reason.Code()), reason.Remedy(refused.Engine, registry)
+	reason := imageref.ReadReason(err.Error(), ref, registry, host)
+	f.Code, f.Fix = fault.Code(reason.Code()), reason.Remedy(imageref.Engine, registry)
 	return f
 }
 
@@ -185,9 +184,9 @@ func (i *Images) probeAsNode(ctx context.Context) error {
 		return fmt.Errorf("ask %s as the cluster's node does: exit status %d: %s", i.Mirror, code, tail(said, 400))
 	}
 	switch f.Code {
-	case refused.CodeLogin:
+	case imageref.CodeLogin:
 		f.Fix = "log in with an account that may pull from it (docker login), or give a file with one: --registry-auth FILE; dagger call needs the file, before the function: --registry-auth file:~/.docker/config.json"
-	case refused.CodeUnreachable:
+	case imageref.CodeUnreachable:
 		f.Fix = `see why it does not answer the engine's containers, or give an address at which it does: local: {registryMirror: "http://192.0.2.1:5000/slipway"}`
 	}
 	return f

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/imageref/refused"
+	"github.com/slipway-sh/slipway/imageref"
 )
 
 // TestTheMirrorIsAskedAsTheNodeWill before anything starts.
@@ -29,7 +29,7 @@ func TestTheMirrorIsAskedAsTheNodeWill(t *testing.T) {
 		PullSecret: client.SetSecret("account", "x"),
 	}
 	for why, fix := range map[fault.Code]string{
-		refused.CodeLogin: "dagger call needs the file, before the function: --registry-auth file:", refused.CodeUnreachable: "local: {registryMirror: ", refused.CodeCertificate: "as it was told",
+		imageref.CodeLogin: "dagger call needs the file, before the function: --registry-auth file:", imageref.CodeUnreachable: "local: {registryMirror: ", imageref.CodeCertificate: "as it was told",
 	} {
 		said.Reset()
 		WriteFault(&said, &fault.Fault{Code: why, Class: fault.Preflight, Op: "pull", Fix: "as it was told", Err: errors.New("the registry's words")})

@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/imageref/refused"
+	"github.com/slipway-sh/slipway/imageref"
 )
 
 func TestPushed(t *testing.T) {
@@ -33,7 +33,7 @@ func TestPushed(t *testing.T) {
 
 	file := &lock.File{Bundles: map[string]lock.Pushed{"linux/amd64": of}}
 	_, err := FromRegistry(t.Context(), nil, file, "registry.example.com/team", "linux/arm64")
-	require.ErrorIs(t, err, &fault.Fault{Code: refused.CodeNoImage})
+	require.ErrorIs(t, err, &fault.Fault{Code: imageref.CodeNoImage})
 	require.ErrorContains(t, err, "no images for linux/arm64, only for linux/amd64")
 	require.Equal(t, images, DescribeLock(file, "registry.example.com/team"))
 }
@@ -54,27 +54,27 @@ func TestMirror(t *testing.T) {
 func TestRegistryFault(t *testing.T) {
 	const ref = "registry.example.com:5000/team/gitea@sha256:00"
 	for says, code := range map[string]fault.Code{
-		ref + ": not found": refused.CodeNoImage,
-		"unexpected status from GET request to https://registry.example.com:5000/v2/: 404 Not Found":                                           refused.CodeNoImage,
-		"pull access denied, repository does not exist or may require authorization: server message: insufficient_scope: authorization failed": refused.CodeLogin,
-		"unexpected status from HEAD request: 401 Unauthorized":                                                                                refused.CodeLogin,
-		"failed to do request: Head \"https://registry\": dial tcp 192.0.2.1:5000: connect: connection refused":                                refused.CodeUnreachable,
-		"dial tcp: lookup registry.example.com: no such host":                                                                                  refused.CodeUnreachable,
-		"unexpected commit digest sha256:11, expected sha256:00: failed precondition":                                                          refused.CodeOtherImage,
-		"http: server gave HTTP response to HTTPS client":                                                                                      refused.CodePull,
-		"something new": refused.CodePull,
-		"failed to do request: Head \"https://registry.example.com:5000/v2/\": tls: failed to verify certificate: x509: certificate is valid for localhost, not registry.example.com": refused.CodeCertificate,
-		"unexpected status from HEAD request to https://registry.example.com:5000/v2/: 429 Too Many Requests":                                                                         refused.CodeLimit,
-		"failed to do request: Head \"https://registry.example.com:5000/v2/\": Proxy Authentication Required":                                                                         refused.CodeProxy,
+		ref + ": not found": imageref.CodeNoImage,
+		"unexpected status from GET request to https://registry.example.com:5000/v2/: 404 Not Found":                                           imageref.CodeNoImage,
+		"pull access denied, repository does not exist or may require authorization: server message: insufficient_scope: authorization failed": imageref.CodeLogin,
+		"unexpected status from HEAD request: 401 Unauthorized":                                                                                imageref.CodeLogin,
+		"failed to do request: Head \"https://registry\": dial tcp 192.0.2.1:5000: connect: connection refused":                                imageref.CodeUnreachable,
+		"dial tcp: lookup registry.example.com: no such host":                                                                                  imageref.CodeUnreachable,
+		"unexpected commit digest sha256:11, expected sha256:00: failed precondition":                                                          imageref.CodeOtherImage,
+		"http: server gave HTTP response to HTTPS client":                                                                                      imageref.CodePull,
+		"something new": imageref.CodePull,
+		"failed to do request: Head \"https://registry.example.com:5000/v2/\": tls: failed to verify certificate: x509: certificate is valid for localhost, not registry.example.com": imageref.CodeCertificate,
+		"unexpected status from HEAD request to https://registry.example.com:5000/v2/: 429 Too Many Requests":                                                                         imageref.CodeLimit,
+		"failed to do request: Head \"https://registry.example.com:5000/v2/\": Proxy Authentication Required":                                                                         imageref.CodeProxy,
 		// What is quoted decides nothing.
-		"failed to do request: Head \"https://registry.example.com:5000/v2/eof/404/manifests/sha256:404401\": dial tcp 192.0.2.1:404: connect: connection refused": refused.CodeUnreachable,
-		"failed to copy: sha256:5404: connection reset by peer":                          refused.CodeUnreachable,
-		"failed to resolve " + ref + ": unexpected status: 503 Service Unavailable":      refused.CodeUnreachable,
-		"sha256:404: something new":                                                      refused.CodePull,
-		"tls: certificate signed by GEOFENCE":                                            refused.CodePull,
-		"Get \"https://registry.example.com:5000/v2/\": EOF":                             refused.CodeUnreachable,
-		"lookup registry.example.com on 192.0.2.53:53: server misbehaving":               refused.CodeUnreachable,
-		"Head \"https://unauthorized.example.com/v2/\": net/http: TLS handshake timeout": refused.CodeUnreachable,
+		"failed to do request: Head \"https://registry.example.com:5000/v2/eof/404/manifests/sha256:404401\": dial tcp 192.0.2.1:404: connect: connection refused": imageref.CodeUnreachable,
+		"failed to copy: sha256:5404: connection reset by peer":                          imageref.CodeUnreachable,
+		"failed to resolve " + ref + ": unexpected status: 503 Service Unavailable":      imageref.CodeUnreachable,
+		"sha256:404: something new":                                                      imageref.CodePull,
+		"tls: certificate signed by GEOFENCE":                                            imageref.CodePull,
+		"Get \"https://registry.example.com:5000/v2/\": EOF":                             imageref.CodeUnreachable,
+		"lookup registry.example.com on 192.0.2.53:53: server misbehaving":               imageref.CodeUnreachable,
+		"Head \"https://unauthorized.example.com/v2/\": net/http: TLS handshake timeout": imageref.CodeUnreachable,
 	} {
 		err := registryFault("gitea", ref, errors.New(says))
 		require.ErrorIs(t, err, &fault.Fault{Code: code}, says)
@@ -94,7 +94,7 @@ func TestRegistryFault_engine(t *testing.T) {
 		&net.OpError{Op: "dial", Net: "unix", Err: errors.New("connect: connection refused")},
 	} {
 		err := registryFault("gitea", ref, fmt.Errorf("ask: %w", broken))
-		require.ErrorIs(t, err, &fault.Fault{Code: refused.CodePull})
+		require.ErrorIs(t, err, &fault.Fault{Code: imageref.CodePull})
 		require.ErrorIs(t, err, broken)
 		failed, _ := errors.AsType[*fault.Fault](err)
 		require.Contains(t, failed.Fix, "make engine")

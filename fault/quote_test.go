@@ -39,7 +39,7 @@ var composed = map[string][]string{
 	"cli/version.go":                        {"c.Version"},
 	"containers/node/pki.go":                {"file"},
 	"containers/registries/account.go":      {"a.host"},
-	"imageref/refused/refused.go":           {"host", "registry"}, // of references that were checked
+	"imageref/refused.go":                   {"host", "registry"}, // of references that were checked
 	"stages/orchestrator/sync.go":           {"argo.Controller"},
 	"stages/postorchestrator/access.go":     {"kube.SystemNamespace", "kube.CA"},
 	"stages/tests/workloads.go":             {"platform.DeployApps"},

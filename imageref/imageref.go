@@ -1,5 +1,5 @@
 // Package imageref reads references of container images as container runtimes do, so
-// that two ways to write the same image are one text.
+// that two ways to write the same image are one text; and why a registry refuses an image.
 package imageref
 
 import (

@@ -106,7 +106,6 @@ func (s *scheduler) uncancelled(ctx context.Context) (context.Context, context.C
 	return context.WithTimeout(context.WithoutCancel(ctx), s.opts.CleanupTimeout)
 }
 
-// outcome collects the results and the errors.
 func (s *scheduler) outcome() ([]Result, []error) {
 	results := make([]Result, len(s.p.nodes))
 	var errs []error

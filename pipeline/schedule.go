@@ -112,7 +112,6 @@ func (s *scheduler) advance(ctx context.Context) {
 	}
 }
 
-// start starts n in a goroutine of its own.
 func (s *scheduler) start(ctx context.Context, n *node) {
 	n.started = true
 	s.running++

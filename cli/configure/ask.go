@@ -11,11 +11,10 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/answers"
-	"github.com/slipway-sh/slipway/config/form"
 )
 
 // ask asks the user, and returns the file to write; nil: none.
-func (c *Command) ask(ctx context.Context, io console.Streams, f *form.Form) ([]byte, error) {
+func (c *Command) ask(ctx context.Context, io console.Streams, f *answers.Form) ([]byte, error) {
 	s, err := c.start(answers.NewSchema(c.describe(), nil), nil, nil)
 	if err != nil {
 		return nil, err
@@ -45,7 +44,7 @@ func (c *Command) ask(ctx context.Context, io console.Streams, f *form.Form) ([]
 }
 
 // interview asks all open questions once.
-func (c *Command) interview(ctx context.Context, io console.Streams, f *form.Form, s *initialDraft) error {
+func (c *Command) interview(ctx context.Context, io console.Streams, f *answers.Form, s *initialDraft) error {
 	if err := c.reopenInvalid(s); err != nil {
 		return err
 	}
@@ -81,7 +80,7 @@ func (c *Command) interview(ctx context.Context, io console.Streams, f *form.For
 	}
 	before := countPages(s.Pending(first))
 	err = c.page(ctx, f, s, schema.Rest(s.Draft.Get("provider"), components), before, 0, before > 0)
-	if errors.Is(err, form.ErrBack) {
+	if errors.Is(err, answers.ErrBack) {
 		return c.interview(ctx, io, f, s)
 	}
 	return err
@@ -166,7 +165,7 @@ func countPages(pages []answers.Page) int {
 }
 
 // page asks the open questions of pages. before and after count the other pages, for page numbers.
-func (c *Command) page(ctx context.Context, f *form.Form, s *initialDraft, pages []answers.Page, before, after int, back bool) error {
+func (c *Command) page(ctx context.Context, f *answers.Form, s *initialDraft, pages []answers.Page, before, after int, back bool) error {
 	pages = s.Pending(pages)
 	if len(pages) == 0 {
 		return nil
@@ -180,7 +179,7 @@ func (c *Command) page(ctx context.Context, f *form.Form, s *initialDraft, pages
 	}
 	was := s.Before(pages)
 	all, err := f.Ask(ctx, s.Interview, pages, was, back)
-	if err != nil && !errors.Is(err, form.ErrBack) {
+	if err != nil && !errors.Is(err, answers.ErrBack) {
 		return err
 	}
 	if err != nil { // keep the answers for the next time, if they are valid
@@ -205,7 +204,7 @@ const (
 )
 
 // review shows the file, its changes and its problems, and asks what to do.
-func (c *Command) review(ctx context.Context, io console.Streams, f *form.Form, text []byte) (what string, err error) {
+func (c *Command) review(ctx context.Context, io console.Streams, f *answers.Form, text []byte) (what string, err error) {
 	name := ""
 	if cfg, err := c.source.Parse(text, nil); err == nil {
 		name = cfg.Global.Name

@@ -21,7 +21,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/answers"
-	"github.com/slipway-sh/slipway/config/form"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
@@ -145,18 +144,18 @@ func (c *Command) make(ctx context.Context, io console.Streams) ([]byte, error) 
 		return c.given(io)
 	}
 	c.asks = true
-	ctx, release := console.UntilInterrupt(ctx, io.Stop, form.ErrAborted)
+	ctx, release := console.UntilInterrupt(ctx, io.Stop, answers.ErrAborted)
 	defer release()
 	text, err := c.ask(ctx, io, f)
-	if errors.Is(err, form.ErrAborted) {
+	if errors.Is(err, answers.ErrAborted) {
 		return nil, &fault.Fault{Code: pipeline.CodeCancelled, Class: fault.Cancelled, Op: "configure", Err: err, Fix: "nothing was written; run slipway configure again"}
 	}
 	return text, err
 }
 
 // form returns the form; nil if nobody can answer.
-func (c *Command) form(io console.Streams) *form.Form {
-	f := &form.Form{In: io.In, Out: io.Terminal, Accessible: os.Getenv("ACCESSIBLE") != ""}
+func (c *Command) form(io console.Streams) *answers.Form {
+	f := &answers.Form{In: io.In, Out: io.Terminal, Accessible: os.Getenv("ACCESSIBLE") != ""}
 	switch {
 	case len(c.sets) > 0, c.fragment != "", io.Terminal == nil, usage.InModule():
 		return nil

@@ -12,7 +12,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/answers"
-	"github.com/slipway-sh/slipway/config/deployments"
 	"github.com/slipway-sh/slipway/config/document"
 	"github.com/slipway-sh/slipway/fault"
 )
@@ -79,7 +78,7 @@ func (c *Command) environ() []string {
 	if c.foreign {
 		return nil
 	}
-	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, deployments.EnvFolder+"=") })
+	return slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, config.EnvFolder+"=") })
 }
 
 func (s *initialDraft) take(given []answers.Given) {

@@ -17,7 +17,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/answers"
-	"github.com/slipway-sh/slipway/config/deployments"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
@@ -34,12 +33,12 @@ func (c *Command) destination(name string) (string, error) {
 		}
 		return c.out, nil
 	}
-	folder, err := deployments.Default()
+	folder, err := config.DefaultFolder()
 	if err != nil {
 		return "", err
 	}
 	if folder == "" {
-		return "", usage.Errorf("there is no folder to keep it in: set HOME or " + deployments.EnvFolder + ", or give --out FILE")
+		return "", usage.Errorf("there is no folder to keep it in: set HOME or " + config.EnvFolder + ", or give --out FILE")
 	}
 	if name == "" {
 		return "", nil
@@ -111,7 +110,7 @@ func unwritten(file string, err error) error {
 
 // store stores the file by name. The first one becomes the current one, which the result says.
 func (c *Command) store(io console.Streams, name string, text []byte) (current string, err error) {
-	folder, err := deployments.Default()
+	folder, err := config.DefaultFolder()
 	if err != nil {
 		return "", err
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/answers"
-	"github.com/slipway-sh/slipway/config/deployments"
 	"github.com/slipway-sh/slipway/config/document"
 	"github.com/slipway-sh/slipway/config/platform"
 	platforms "github.com/slipway-sh/slipway/examples/platform"
@@ -175,7 +174,7 @@ func (c *Command) packedRelease(io console.Streams, p *runpackage.Package, name 
 	if p.Platform.Digest == "" || usage.InModule() { // which keeps no files
 		return name, nil
 	}
-	folder, err := deployments.Default()
+	folder, err := config.DefaultFolder()
 	if err != nil {
 		return "", err
 	}

@@ -13,8 +13,8 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
-	"github.com/slipway-sh/slipway/pipeline/junit"
 	"github.com/slipway-sh/slipway/pipeline/report"
 )
 
@@ -76,21 +76,19 @@ func JSON(all []Result) ([]byte, error) {
 // JUnit is a suite with a case for each result.
 func JUnit(all []Result) ([]byte, error) {
 	const name = "upgrade-matrix"
-	suite := junit.Suite{Name: name}
+	suite := report.Suite{Name: name}
 	for _, r := range all {
-		c := junit.Case{Name: r.Cell.String(), Class: name, Time: junit.Seconds(r.Took()), Out: report.Counted(r.Counts)}
+		c := report.Case{Name: r.Cell.String(), Class: name, Time: report.Seconds(r.Took()), Out: report.Counted(r.Counts)}
 		switch r.Outcome {
 		case Failed:
-			c.Failure = &junit.Problem{Message: r.Why(), Type: r.Code, Text: r.Reason + "\n" + strings.Join(r.waysOn(), "\n")}
+			c.Failure = &report.CaseProblem{Message: r.Why(), Type: r.Code, Text: r.Reason + "\n" + strings.Join(r.waysOn(), "\n")}
 		case Cancelled:
-			c.Skipped = &junit.Problem{Message: "it did not come to its end"}
+			c.Skipped = &report.CaseProblem{Message: "it did not come to its end"}
 		}
 		suite.Add(c)
 	}
-	report := junit.Report{Name: name, Time: suite.Time}
-	report.Add(suite)
 	var b bytes.Buffer
-	err := report.Write(&b)
+	err := report.WriteJUnit(&b, name, time.Duration(suite.Time), suite)
 	return b.Bytes(), err
 }
 

@@ -13,7 +13,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/source"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/config/deployments"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -113,7 +112,7 @@ func neverInstalled(name string) error {
 		Err: errors.New("nothing was ever installed under that name"),
 		Fix: "name another one; slipway destroy --ignore-not-found takes it as done",
 	}
-	if folder, err := deployments.Default(); err == nil {
+	if folder, err := config.DefaultFolder(); err == nil {
 		_, err = folder.Find(name) // its error lists the names
 		if none, ok := errors.AsType[*fault.Fault](err); ok {
 			f.Err = fmt.Errorf("%w; %w", f.Err, none.Err)

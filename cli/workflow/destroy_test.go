@@ -10,7 +10,7 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/source"
-	"github.com/slipway-sh/slipway/config/deployments"
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/progress"
 	"github.com/slipway-sh/slipway/stages"
@@ -20,8 +20,8 @@ import (
 // storedDeployments makes the stored deployments be these.
 func storedDeployments(t *testing.T, names ...string) {
 	t.Helper()
-	t.Setenv(deployments.EnvFolder, t.TempDir())
-	folder, err := deployments.Default()
+	t.Setenv(config.EnvFolder, t.TempDir())
+	folder, err := config.DefaultFolder()
 	require.NoError(t, err)
 	for _, name := range names {
 		require.NoError(t, folder.Write(name, []byte("apiVersion: slipway.sh/v1\nglobal: {name: "+name+"}\n")))

@@ -54,7 +54,6 @@ func (f Field) content(answer string) (string, *config.Problem) {
 	return f.read(file)
 }
 
-// read returns the content of a file.
 func (f Field) read(file string) (string, *config.Problem) {
 	text, err := bounded.File(file, bounded.Written)
 	if err != nil {

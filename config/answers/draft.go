@@ -268,7 +268,6 @@ func (d *Draft) put(path string, v *yaml.Node) {
 	}
 }
 
-// insert adds a field to the mapping at path.
 func (d *Draft) insert(n *yaml.Node, path, name string, v *yaml.Node) {
 	at := d.schema.root
 	if path != "" {

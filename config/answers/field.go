@@ -1,6 +1,6 @@
-// Package answers builds a configuration from answers: text for fields, from a form,
-// flags, the environment or a file. The possible answers and the questions are derived
-// from the configuration's JSON schema.
+// Package answers builds a configuration from answers: text for fields, from flags, the environment, a
+// file or a form, which is on a terminal or, for screen readers, one question after another. The possible
+// answers and the questions are derived from the configuration's JSON schema.
 package answers
 
 import (
@@ -259,7 +259,6 @@ func (s *Schema) paths(section string, at *jsonschema.Schema) []string {
 	return out
 }
 
-// text returns a text node.
 func text(s string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
 	if strings.Contains(s, "\n") {

@@ -136,7 +136,6 @@ func (v *Interview) With(pages []Page, answers map[string]string) (*Draft, []con
 	return d, problems
 }
 
-// apply applies one answer to d.
 func (v *Interview) apply(d *Draft, q Question, answer string) *config.Problem {
 	switch {
 	case q.Path == Extras:

@@ -151,7 +151,6 @@ func extras() []string {
 	return []string{"tls", "proxy", "smtp", "observability", "git", "state", "advanced"}
 }
 
-// page asks for all fields of a section.
 func (s *Schema) page(title, section string) Page {
 	p := Page{Title: title, Help: s.Help(section)}
 	for _, f := range s.Fields(section) {

@@ -53,7 +53,6 @@ func (d *decoder) problem(field string, n *yaml.Node, got, want string) {
 	d.problems = append(d.problems, Problem{Field: field, Line: line, Got: got, Want: want})
 }
 
-// mapping decodes n into the struct v.
 func (d *decoder) mapping(path string, n *yaml.Node, v reflect.Value, sections []string) {
 	if s, ok := v.Addr().Interface().(interface{ SetDefaults() }); ok {
 		s.SetDefaults()
@@ -100,7 +99,6 @@ func (d *decoder) section(field, name string, n *yaml.Node) {
 	}
 }
 
-// value decodes n into v.
 func (d *decoder) value(field string, n *yaml.Node, v reflect.Value) {
 	if isNull(n) || n.Kind == yaml.AliasNode {
 		return // Parse has reported the alias

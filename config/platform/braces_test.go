@@ -33,7 +33,7 @@ func TestBracesThatAreText(t *testing.T) {
 	require.Equal(t, []string{"domain"}, r.ConfigMaps[0].Holes())
 	require.Equal(t, []string{"domain"}, r.Components[0].Holes())
 	known := map[string]any{"domain": "example.com"}
-	data, err := r.ConfigMaps[0].Filled(known)
+	data, err := platform.FillTexts(r.ConfigMaps[0].Data, known)
 	require.NoError(t, err)
 	require.Equal(t, "paths: {\"/users/{id}/example.com\": {get: {}}}\n", data["api"])
 	values, err := platform.FillValues(r.Components[0].Values, known)

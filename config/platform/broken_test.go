@@ -11,9 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/config/document/documenttest"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/fault/faulttest"
 )
 
 var update = flag.Bool("update", false, "write the goldens anew")
@@ -24,14 +24,14 @@ const leastBroken = 270
 // TestBroken loads the documents of testdata/broken as the platform.yaml of testdata/release: what
 // is wrong with each stands beside it.
 func TestBroken(t *testing.T) {
-	cases := documenttest.Cases(t, "testdata/broken")
+	cases := faulttest.Cases(t, "testdata/broken")
 	require.GreaterOrEqual(t, len(cases), leastBroken)
 	around, found := filesOf(t, "testdata/release"), map[string]string{}
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
 			around[platform.File] = &fstest.MapFile{Data: c.Text}
 			err := load(t, around)
-			found[c.Name] = documenttest.Problems(err)
+			found[c.Name] = faulttest.Problems(err)
 			if *update {
 				return
 			}
@@ -42,7 +42,7 @@ func TestBroken(t *testing.T) {
 		})
 	}
 	if *update {
-		documenttest.Update(t, "testdata/broken", found)
+		faulttest.Update(t, "testdata/broken", found)
 	}
 }
 

@@ -105,16 +105,13 @@ func TestValuesWithinTexts(t *testing.T) {
 		}
 		return out
 	}
-	got, err := platform.ConfigMap{Data: texts}.Filled(known)
+	got, err := platform.FillTexts(texts, known)
 	require.NoError(t, err)
 	require.Equal(t, within("*"), got)
 	for name := range texts {
 		texts[name] = "is " + texts[name] + "."
 	}
-	got, err = platform.ConfigMap{Data: texts}.Filled(known)
-	require.NoError(t, err)
-	require.Equal(t, within("is *."), got)
-	got, err = (&platform.Cluster{}).Filled(texts, known)
+	got, err = platform.FillTexts(texts, known)
 	require.NoError(t, err)
 	require.Equal(t, within("is *."), got)
 	values, err := json.Marshal(texts)
@@ -125,7 +122,7 @@ func TestValuesWithinTexts(t *testing.T) {
 		require.Equal(t, text, filled[name])
 	}
 	texts["missing"] = "{settings.missing}"
-	_, err = platform.ConfigMap{Data: texts}.Filled(known)
+	_, err = platform.FillTexts(texts, known)
 	require.EqualError(t, err, "missing: nothing is known for {settings.missing}")
 }
 

@@ -165,7 +165,6 @@ func (v *validator) migrations() {
 	}
 }
 
-// command checks a program and its arguments.
 func (v *validator) command(field string, words []string) {
 	if len(words) == 0 || words[0] == "" {
 		v.Add(field, "nothing", `a command such as [sh, -c, "…"]`)
@@ -217,7 +216,6 @@ type podContainer struct {
 	Image string `json:"image"`
 }
 
-// readPod reads a file with one Pod.
 func readPod(fsys fs.FS, name string) (p pod, text json.RawMessage, err error) {
 	data, err := bounded.FS(fsys, name, bounded.Written)
 	if err != nil {

@@ -139,8 +139,8 @@ func textOf(v any) string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// fillTexts replaces the names in texts by known. A name that is not known is an error.
-func fillTexts(texts map[string]string, known map[string]any) (map[string]string, error) {
+// FillTexts replaces the names in texts by known. A name that is not known is an error.
+func FillTexts(texts map[string]string, known map[string]any) (map[string]string, error) {
 	out := map[string]string{}
 	for _, k := range slices.Sorted(maps.Keys(texts)) {
 		filled, err := fillText(texts[k], known)
@@ -173,11 +173,6 @@ func (c Component) Holes() []string {
 
 // Holes returns the names that the ConfigMap's texts contain, sorted.
 func (m ConfigMap) Holes() []string { return holes(slices.Collect(maps.Values(m.Data))...) }
-
-// Filled returns the ConfigMap's data with the names in them replaced by known.
-func (m ConfigMap) Filled(known map[string]any) (map[string]string, error) {
-	return fillTexts(m.Data, known)
-}
 
 // TreeNames are the names that stand for where the tree is.
 func TreeNames() []string { return []string{FillGitURL, FillGitRevision, FillGitPath} }

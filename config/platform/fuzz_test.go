@@ -8,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/config/document/documenttest"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/fault/faulttest"
@@ -34,7 +33,7 @@ func FuzzLoad(f *testing.F) {
 	f.Add(good+"settings: ../../etc/passwd\n", "a/../b", "x")
 	f.Add(strings.ReplaceAll(good, "charts/gitea", "../charts/gitea"), "gitops/apps/web/Chart.yaml", "a: &a [*a]")
 	f.Add(good, "gitops/apps/web/values.yaml", "\x00")
-	for _, c := range documenttest.Cases(f, "testdata/broken") {
+	for _, c := range faulttest.Cases(f, "testdata/broken") {
 		f.Add(string(c.Text), "x", "y")
 	}
 	f.Fuzz(func(t *testing.T, text, name, content string) {

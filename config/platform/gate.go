@@ -2,6 +2,7 @@ package platform
 
 import (
 	"fmt"
+	"reflect"
 	"regexp"
 	"strings"
 
@@ -98,15 +99,13 @@ func (a Await) Describe() string {
 
 // gates names every gate, and those of a that are set.
 func (a Await) gates() (all, set []string) {
-	for _, g := range []struct {
-		name string
-		is   bool
-	}{
-		{"rollout", a.Rollout != ""}, {"job", a.Job != ""}, {"endpoint", a.Endpoint != ""}, {"http", a.HTTP != nil},
-		{"condition", a.Condition != nil}, {"cel", a.CEL != nil}, {"synced", a.Synced != ""},
-	} {
-		if all = append(all, g.name); g.is {
-			set = append(set, g.name)
+	for f, value := range reflect.ValueOf(a).Fields() {
+		name := jsonName(f)
+		if name == "deadline" {
+			continue
+		}
+		if all = append(all, name); !value.IsZero() {
+			set = append(set, name)
 		}
 	}
 	return all, set

@@ -34,11 +34,6 @@ func (c *Cluster) Holes() []string {
 	return holes(slices.Concat(slices.Collect(maps.Values(c.Labels)), slices.Collect(maps.Values(c.Annotations)))...)
 }
 
-// Filled returns texts with the names in them replaced by known.
-func (*Cluster) Filled(texts map[string]string, known map[string]any) (map[string]string, error) {
-	return fillTexts(texts, known)
-}
-
 // GitServer is a git server that is a component of the platform.
 type GitServer struct {
 	Component  string   `json:"component"`                                 // the server's component

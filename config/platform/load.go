@@ -64,22 +64,22 @@ func Load(fsys fs.FS) (*Release, error) {
 	v := validator{r: r, fsys: fsys}
 	most := bounded.Usual()
 	most.Time = checkTime
-	problems, err = limited(most, func() ([]Problem, error) { return r.read(problems, &v), nil })
+	problems, err = bounded.Within(most, func() ([]Problem, error) { return r.read(problems, &v), nil })
 	if err != nil {
 		return nil, invalid([]Problem{{Got: "what cannot be read (" + err.Error() + ")", Want: "a release whose check ends"}})
 	}
 	if r.Settings != "" {
-		if r.schema, r.settingsText, err = compile(fsys, r.Settings); err != nil {
+		if err = r.readSchema(fsys); err != nil {
 			v.file("settings", r.Settings, err, "the path of a JSON schema, inside the release")
 		}
 	}
 	if r.Guidance != "" {
-		if r.guidance, err = parseTemplate(fsys, r.Guidance, GuidanceData{Links: []GuidanceLink{{}}}); err != nil {
+		if r.guidance, err = bounded.ReadTemplate(fsys, r.Guidance, GuidanceData{Links: []GuidanceLink{{}}}); err != nil {
 			v.file("guidance", r.Guidance, err, "the path of a text template, inside the release")
 		}
 	}
 	if r.Approval != "" {
-		if r.approval, err = parseTemplate(fsys, r.Approval, ApprovalData{}); err != nil {
+		if r.approval, err = bounded.ReadTemplate(fsys, r.Approval, ApprovalData{}); err != nil {
 			v.file("approval", r.Approval, err, "the path of a text template, inside the release")
 		}
 	}
@@ -88,6 +88,26 @@ func Load(fsys fs.FS) (*Release, error) {
 		return r, nil
 	}
 	return nil, invalid(doc.Merge(problems...))
+}
+
+// Open is Load for a release as its author has it. Links and other special files are PLT-001,
+// as for Digest, and none is opened.
+func Open(fsys fs.FS) (*Release, error) {
+	if _, err := fs.Lstat(fsys, File); err == nil { // else it may be any directory
+		if err := bounded.EachFile(fsys, func(string) error { return nil }); err != nil {
+			return nil, unreadable(err)
+		}
+	}
+	return Load(fsys)
+}
+
+// Digest is bounded.Digest of a release. Links and other special files are PLT-001.
+func Digest(fsys fs.FS) (string, error) {
+	digest, err := bounded.Digest(fsys)
+	if err != nil {
+		return "", unreadable(err)
+	}
+	return digest, nil
 }
 
 // read decodes the release's document and checks it. problems are those of its text; with those of

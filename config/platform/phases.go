@@ -32,7 +32,6 @@ func (r *Release) NamesTaken(names []string) error {
 // stepRE is the name of a step: "stage/name".
 var stepRE = regexp.MustCompile(`^[a-z-]+/[a-z0-9-]+$`)
 
-// phases checks the phases.
 func (v *validator) phases() {
 	all := v.r.Phases
 	approval := -1

@@ -9,10 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/template"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
+	"github.com/slipway-sh/slipway/bounded"
 	"github.com/slipway-sh/slipway/config/document"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/imageref"
@@ -58,10 +56,10 @@ type Release struct {
 
 	files        fs.FS
 	dir          string             // on this machine, in which users find files; empty: nowhere
-	schema       *jsonschema.Schema // of Settings; nil if there is none
+	schema       *document.Schema   // of Settings; nil if there is none
 	settingsText []byte             // the content of that file
-	guidance     *template.Template // nil if there is none
-	approval     *template.Template // nil if there is none
+	guidance     *bounded.Template  // nil if there is none
+	approval     *bounded.Template  // nil if there is none
 	document     *document.Document // platform.yaml; nil for a release that was not read from one
 }
 

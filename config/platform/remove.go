@@ -98,7 +98,6 @@ func (r *Release) RemovalOrder() []Component {
 	return out
 }
 
-// remove checks how the platform is removed.
 func (v *validator) remove() {
 	r := v.r.Remove
 	if r == nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"sigs.k8s.io/yaml"
 
-	"github.com/slipway-sh/slipway/config/document/documenttest"
 	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault/faulttest"
 )
 
 // schema is that of platform.yaml for editors, which the tests of docs generate from the types.
@@ -83,7 +83,7 @@ func TestSchema_accepts(t *testing.T) {
 func TestSchema_refuses(t *testing.T) {
 	s := schema(t)
 	cases := map[string][]byte{}
-	for _, c := range documenttest.Cases(t, "testdata/broken") {
+	for _, c := range faulttest.Cases(t, "testdata/broken") {
 		cases[c.Name] = c.Text
 	}
 	for _, name := range []string{

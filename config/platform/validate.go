@@ -156,7 +156,6 @@ func ParseService(s string) (namespace, name string, port int, err error) {
 	return "", "", 0, fmt.Errorf("service %s: want namespace/name:port", document.Quote(s))
 }
 
-// tests checks the tests and the workloads.
 func (v *validator) tests() {
 	for i, t := range v.r.Tests {
 		field := fmt.Sprintf("tests[%d]", i)

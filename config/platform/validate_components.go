@@ -38,7 +38,6 @@ func (v *validator) components() {
 	v.cycles()
 }
 
-// kind checks what a component of its kind must have and must not have.
 func (v *validator) kind(field string, c Component) {
 	unwanted := func(name string, has bool, want string) {
 		if has {
@@ -158,7 +157,6 @@ func (v *validator) file(field, name string, err error, want string) {
 	v.Add(field, document.Quote(name)+" ("+err.Error()+")", want)
 }
 
-// after checks what a component comes after.
 func (v *validator) after(field string, c Component) {
 	for j, name := range c.After {
 		at := fmt.Sprintf("%s.after[%d]", field, j)
@@ -174,7 +172,6 @@ func (v *validator) after(field string, c Component) {
 	}
 }
 
-// chart checks the values of a chart.
 func (v *validator) chart(field string, c Component) {
 	if !c.HasChart() {
 		const want = "none unless kind is chart or adopted"

@@ -43,7 +43,6 @@ func (v *validator) fields(path string, of reflect.Value) {
 	}
 }
 
-// field checks one field.
 func (v *validator) field(at string, f reflect.StructField, value reflect.Value, optional bool) {
 	if want := f.Tag.Get("least"); want != "" && value.Len() == 0 {
 		v.Add(at, "nothing", want)
@@ -150,7 +149,6 @@ func between(least, most int, want string) rule {
 	}
 }
 
-// deadline checks how long something may take.
 func deadline(v *validator, at, text string) {
 	if d, err := time.ParseDuration(text); err != nil || d < time.Second || d > 24*time.Hour {
 		v.Add(at, text, "1s to 24h")
@@ -206,7 +204,6 @@ func componentName(v *validator, at, name string) {
 
 const componentWant = "the name of a component in this file"
 
-// image checks a short name or a reference of an image.
 func image(v *validator, at, image string) {
 	if image == "" || imageref.IsShort(image) {
 		v.Match(at, image, imageRE, "an image's short name such as postgresql, or a reference such as docker.io/library/redis:8.2")
@@ -240,7 +237,6 @@ func ourService(v *validator, at, value string) {
 	service(v, at, value)
 }
 
-// object checks the object of a gate.
 func object(v *validator, at, value string) {
 	o, err := ParseObject(value)
 	if err != nil {
@@ -250,7 +246,6 @@ func object(v *validator, at, value string) {
 	}
 }
 
-// expression checks the expression of a gate.
 func expression(v *validator, at, text string) {
 	const want = "an expression of true or false such as object.status.ready == true"
 	if text == "" {
@@ -268,7 +263,6 @@ func host(v *validator, at, value string) {
 	}
 }
 
-// suite checks the name of a suite.
 func suite(v *validator, at, name string) {
 	if slices.Contains(ReservedSuites(), name) {
 		v.Add(at, document.Quote(name)+", which is about workloads", "another name than "+strings.Join(ReservedSuites(), ", "))

@@ -28,7 +28,6 @@ func (v *validator) gates(field string, all []Await) {
 	}
 }
 
-// gitops checks how apps are installed.
 func (v *validator) gitops() {
 	g := v.r.GitOps
 	if g == nil {

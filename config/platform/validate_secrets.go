@@ -32,14 +32,19 @@ func (v *validator) secrets() {
 }
 
 func (v *validator) secretKey(field string, k SecretKey) {
-	if k.Value != "" && k.Generate != Literal {
-		v.Add(field+".value", "a value", "none unless generate is literal")
-	}
-	if k.From != "" && k.Generate != CopyOf && k.Generate != Given {
-		v.Add(field+".from", document.Quote(k.From), "none unless generate is copyOf or given")
-	}
-	if k.Give != "" && !k.random() {
-		v.Add(field+".give", document.Quote(k.Give), "none unless generate is password or token")
+	for _, no := range []struct {
+		name, got, unless string
+		is                bool
+	}{
+		{"value", "a value", "literal", k.Value != "" && k.Generate != Literal},
+		{"from", document.Quote(k.From), "copyOf or given", k.From != "" && k.Generate != CopyOf && k.Generate != Given},
+		{"give", document.Quote(k.Give), "password or token", k.Give != "" && !k.random()},
+		{"rotated", document.Quote(k.Rotated), "password or token", k.Rotated != "" && !k.random()},
+		{"length", fmt.Sprint(k.Length), "password or token", k.Length != 0 && !k.random()},
+	} {
+		if no.is {
+			v.Add(field+"."+no.name, no.got, "none unless generate is "+no.unless)
+		}
 	}
 	if k.Give != "" {
 		v.Match(field+".give", k.Give, giveRE, "letters, digits, dots and hyphens, starting with a letter")
@@ -47,16 +52,11 @@ func (v *validator) secretKey(field string, k SecretKey) {
 			v.Add(field+".give", document.Quote(k.Give)+", which is a field of the configuration", "another name")
 		}
 	}
-	if k.Rotated != "" && !k.random() {
-		v.Add(field+".rotated", document.Quote(k.Rotated), "none unless generate is password or token")
-	} else if k.Rotated != "" {
+	if k.Rotated != "" {
 		v.Match(field+".rotated", k.Rotated, versionRE, versionWant)
 		if Older(v.r.Version, k.Rotated) {
 			v.Add(field+".rotated", document.Quote(k.Rotated), "the version of this release, "+v.r.Version+", or of an earlier one")
 		}
-	}
-	if k.Length != 0 && !k.random() {
-		v.Add(field+".length", fmt.Sprint(k.Length), "none unless generate is password or token")
 	}
 	switch k.Generate {
 	case Password, Token:

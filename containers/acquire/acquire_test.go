@@ -26,7 +26,7 @@ import (
 	"github.com/slipway-sh/slipway/containers/ociarchive"
 	"github.com/slipway-sh/slipway/containers/registries"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/imageref/refused"
+	"github.com/slipway-sh/slipway/imageref"
 )
 
 // newBundle makes a bundle for linux/amd64.
@@ -178,8 +178,8 @@ func TestWhatCannotBeAdded(t *testing.T) {
 		"no such platform":         {host + "/windows:1", CodeAbsent, "only for windows/amd64"},
 		"another digest":           {host + "/web:1@sha256:" + strings.Repeat("1", 64), CodeAbsent, ""},
 		"another one's digest":     {"quay.io/web@sha256:" + strings.Repeat("1", 64) + "=" + host + "/web:1", CodeOther, "and the reference says sha256:1111"},
-		"no access":                {refusing + "/web:1", refused.CodeLogin, refusing},
-		"no answer":                {strings.TrimPrefix(gone.URL, "http://") + "/web:1", refused.CodeUnreachable, ""},
+		"no access":                {refusing + "/web:1", imageref.CodeLogin, refusing},
+		"no answer":                {strings.TrimPrefix(gone.URL, "http://") + "/web:1", imageref.CodeUnreachable, ""},
 		"a directory of no layout": {"web:1=" + empty, CodeSource, "neither index.json, as an OCI layout, nor manifest.json"},
 		"a file of no archive":     {"web:1=" + plain, CodeSource, "plain.tar"},
 		"a compressed archive":     {"web:1=" + packed, CodeSource, "unpack it first"},
@@ -238,7 +238,7 @@ func TestWithoutANetwork(t *testing.T) {
 	_, err := add(t, Options{Dir: dir}, ref)
 	f, ok := errors.AsType[*fault.Fault](err)
 	require.True(t, ok)
-	require.Equal(t, fault.Code(refused.CodeUnreachable), f.Code)
+	require.Equal(t, fault.Code(imageref.CodeUnreachable), f.Code)
 	require.Contains(t, f.Fix, "slipway bundle add "+dir+" "+ref+"=FILE")
 }
 

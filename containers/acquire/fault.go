@@ -14,7 +14,7 @@ import (
 
 	"github.com/slipway-sh/slipway/containers/registries"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/imageref/refused"
+	"github.com/slipway-sh/slipway/imageref"
 )
 
 // The codes of this package's faults, besides those of package refused and registries.CodePlain.
@@ -50,7 +50,7 @@ func (a *adder) fault(r Request, err error) error {
 	if answer, ok := errors.AsType[*transport.Error](err); ok {
 		status = answer.StatusCode
 	}
-	reason := refused.OfRequest(err, host, status)
+	reason := imageref.RequestReason(err, host, status)
 	switch {
 	case errors.Is(err, errReference):
 		f.Code, f.Class, f.Fix = CodeAbsent, fault.Usage, "give a reference as in a manifest, such as quay.io/team/app:1.0"
@@ -68,16 +68,16 @@ func (a *adder) fault(r Request, err error) error {
 	case errors.Is(err, errWrite):
 		f.Code, f.Fix = CodeWrite, "let this user write to "+a.bundle.Dir()+", then run the same command again"
 	case errors.Is(err, errUnknown):
-	case reason == refused.Login, reason == refused.Certificate, reason == refused.Proxy, reason == refused.Limit:
-		f.Code, f.Fix = fault.Code(reason.Code()), reason.Remedy(refused.Machine, host)
-	case reason == refused.Absent:
+	case reason == imageref.Login, reason == imageref.Certificate, reason == imageref.Proxy, reason == imageref.Limit:
+		f.Code, f.Fix = fault.Code(reason.Code()), reason.Remedy(imageref.Machine, host)
+	case reason == imageref.Absent:
 		f.Code, f.Class, f.Fix = CodeAbsent, fault.Usage, "give a reference that it has, or another source: "+fault.Quote(r.Image.String())+"=SOURCE"
-	case reason == refused.Unreachable, status == 0 && !unsent && r.Path == "" && cut(err):
-		f.Code, f.Fix = refused.CodeUnreachable, "run the same command again: what was added stays"
+	case reason == imageref.Unreachable, status == 0 && !unsent && r.Path == "" && cut(err):
+		f.Code, f.Fix = imageref.CodeUnreachable, "run the same command again: what was added stays"
 	case status == 0 && registries.WantsPlain(err, host):
 		f.Code, f.Class, f.Fix = registries.CodePlain, fault.Usage, "give the registry a TLS certificate, or allow plain HTTP: --plain-http"
 	case status == 0 && unsent:
-		f.Code, f.Fix = refused.CodeUnreachable, "see whether it answers: curl -v https://"+host+"/v2/; where there is no network, give the image as a file, an archive of docker save or an OCI layout: slipway bundle add "+fault.Quote(a.Dir)+" "+fault.Quote(r.key())+"=FILE"
+		f.Code, f.Fix = imageref.CodeUnreachable, "see whether it answers: curl -v https://"+host+"/v2/; where there is no network, give the image as a file, an archive of docker save or an OCI layout: slipway bundle add "+fault.Quote(a.Dir)+" "+fault.Quote(r.key())+"=FILE"
 	}
 	return f
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/registries"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/imageref/refused"
+	"github.com/slipway-sh/slipway/imageref"
 )
 
 // plain is a transport to which one host refuses TLS, or does not answer.
@@ -51,14 +51,14 @@ func TestEachImageIsJudgedByItsOwnRegistry(t *testing.T) {
 			return r.URL.Path != "/v2/"
 		})
 	}
-	for status, code := range map[int]fault.Code{http.StatusUnauthorized: refused.CodeLogin, http.StatusNotFound: CodeAbsent} {
+	for status, code := range map[int]fault.Code{http.StatusUnauthorized: imageref.CodeLogin, http.StatusNotFound: CodeAbsent} {
 		const far = "192.168.7.7:5000"
 		_, err := add(t, Options{Dir: newBundle(t), Transport: plain{host: far}}, far+"/web:1", refusing(status)+"/web:1")
 		require.ErrorIs(t, err, &fault.Fault{Code: registries.CodePlain})
 		require.ErrorIs(t, err, &fault.Fault{Code: code}, "%v", err)
 
 		_, err = add(t, Options{Dir: newBundle(t), Transport: plain{host: far, down: true}}, far+"/web:1")
-		require.ErrorIs(t, err, &fault.Fault{Code: refused.CodeUnreachable}, "nothing listens there: %v", err)
+		require.ErrorIs(t, err, &fault.Fault{Code: imageref.CodeUnreachable}, "nothing listens there: %v", err)
 	}
 }
 
@@ -74,10 +74,10 @@ func TestARegistryThatCannotNow(t *testing.T) {
 		code fault.Code
 		says string
 	}{
-		{&transport.Error{StatusCode: http.StatusTooManyRequests}, refused.CodeLimit, "later, or log in with an account that may pull more: docker login quay.io"},
-		{&transport.Error{StatusCode: http.StatusInternalServerError}, refused.CodeUnreachable, "run the same command again: "},
-		{&transport.Error{StatusCode: http.StatusServiceUnavailable}, refused.CodeUnreachable, "run the same command again: "},
-		{&net.OpError{Op: "read", Err: syscall.ECONNRESET}, refused.CodeUnreachable, "run the same command again: "},
+		{&transport.Error{StatusCode: http.StatusTooManyRequests}, imageref.CodeLimit, "later, or log in with an account that may pull more: docker login quay.io"},
+		{&transport.Error{StatusCode: http.StatusInternalServerError}, imageref.CodeUnreachable, "run the same command again: "},
+		{&transport.Error{StatusCode: http.StatusServiceUnavailable}, imageref.CodeUnreachable, "run the same command again: "},
+		{&net.OpError{Op: "read", Err: syscall.ECONNRESET}, imageref.CodeUnreachable, "run the same command again: "},
 		{&transport.Error{StatusCode: http.StatusBadRequest}, CodeSource, "correct the source"},
 		{&fs.PathError{Op: "write", Path: "x", Err: syscall.EIO}, CodeSource, "correct the source"},
 	} {
@@ -121,7 +121,7 @@ func TestAnAnswerThatIsCut(t *testing.T) {
 				_, err := add(t, Options{Dir: dir, Transport: s.Client().Transport}, strings.TrimPrefix(s.URL, "https://")+"/web:1")
 				f, ok := errors.AsType[*fault.Fault](err)
 				require.True(t, ok, "%v", err)
-				require.Equal(t, fault.Code(refused.CodeUnreachable), f.Code, "%v", err)
+				require.Equal(t, fault.Code(imageref.CodeUnreachable), f.Code, "%v", err)
 				require.Contains(t, f.Fix, "run the same command again: ")
 				require.Equal(t, before, content(t, dir))
 			})
@@ -166,16 +166,16 @@ func TestARegistryWithAnAuthorityOfItsOwn(t *testing.T) {
 	trusting := tls.Client().Transport
 
 	without := failed(Options{Keychain: as("right"), Transport: http.DefaultTransport})
-	require.Equal(t, fault.Code(refused.CodeCertificate), without.Code, "%v", without)
+	require.Equal(t, fault.Code(imageref.CodeCertificate), without.Code, "%v", without)
 	require.Contains(t, without.Fix, "update-ca-certificates")
-	require.Equal(t, fault.Code(refused.CodeLogin), failed(Options{Keychain: as("wrong"), Transport: trusting}).Code)
+	require.Equal(t, fault.Code(imageref.CodeLogin), failed(Options{Keychain: as("wrong"), Transport: trusting}).Code)
 	require.Contains(t, failed(Options{Keychain: authn.NewMultiKeychain(), Transport: trusting}).Fix, "docker login "+host)
 	busy = true
-	require.Equal(t, fault.Code(refused.CodeLimit), failed(Options{Keychain: as("right"), Transport: trusting}).Code)
+	require.Equal(t, fault.Code(imageref.CodeLimit), failed(Options{Keychain: as("right"), Transport: trusting}).Code)
 	busy = false
 	proxied := trusting.(*http.Transport).Clone()
 	proxied.Proxy = http.ProxyURL(proxy)
-	require.Equal(t, fault.Code(refused.CodeProxy), failed(Options{Keychain: as("right"), Transport: proxied}).Code)
+	require.Equal(t, fault.Code(imageref.CodeProxy), failed(Options{Keychain: as("right"), Transport: proxied}).Code)
 	dir := newBundle(t)
 	_, err = add(t, Options{Dir: dir, Keychain: as("right"), Transport: trusting}, host+"/web:1")
 	require.NoError(t, err)

@@ -10,12 +10,12 @@ import (
 
 	"github.com/slipway-sh/slipway/containers/registries"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/imageref/refused"
+	"github.com/slipway-sh/slipway/imageref"
 )
 
 func (p *pusher) fault(image string, err error) error {
 	host, _, _ := strings.Cut(p.To, "/")
-	f := &fault.Fault{Code: refused.CodePull, Class: fault.Preflight, Op: "push to " + p.To, Err: err,
+	f := &fault.Fault{Code: imageref.CodePull, Class: fault.Preflight, Op: "push to " + p.To, Err: err,
 		Fix: "fix what the registry reports, then run the same command again: what it has is not uploaded again"}
 	if image != "" {
 		f.Op = fmt.Sprintf("push the image %s to %s", image, p.To)
@@ -26,18 +26,18 @@ func (p *pusher) fault(image string, err error) error {
 		status = answer.StatusCode
 	}
 	_, network := errors.AsType[net.Error](err)
-	reason := refused.OfRequest(err, host, status)
+	reason := imageref.RequestReason(err, host, status)
 	switch {
 	case errors.Is(err, errPlace):
-		f.Code, f.Class, f.Fix = refused.CodeNowhere, fault.Usage, "give HOST[:PORT]/PATH without scheme and tag, such as registry.example.com/slipway"
-	case reason == refused.Login:
-		f.Code, f.Fix = refused.CodeLogin, "log in with an account that may push to it: docker login "+fault.Quote(host)
-	case reason == refused.Certificate, reason == refused.Proxy, reason == refused.Limit:
-		f.Code, f.Fix = fault.Code(reason.Code()), reason.Remedy(refused.Machine, host)
+		f.Code, f.Class, f.Fix = imageref.CodeNowhere, fault.Usage, "give HOST[:PORT]/PATH without scheme and tag, such as registry.example.com/slipway"
+	case reason == imageref.Login:
+		f.Code, f.Fix = imageref.CodeLogin, "log in with an account that may push to it: docker login "+fault.Quote(host)
+	case reason == imageref.Certificate, reason == imageref.Proxy, reason == imageref.Limit:
+		f.Code, f.Fix = fault.Code(reason.Code()), reason.Remedy(imageref.Machine, host)
 	case !answered && registries.WantsPlain(err, host):
 		f.Code, f.Class, f.Fix = registries.CodePlain, fault.Usage, "give the registry a TLS certificate, or allow plain HTTP: --plain-http"
 	case !answered && network:
-		f.Code, f.Fix = refused.CodeUnreachable, refused.Unreachable.Remedy(refused.Machine, host)
+		f.Code, f.Fix = imageref.CodeUnreachable, imageref.Unreachable.Remedy(imageref.Machine, host)
 	}
 	return f
 }

@@ -26,7 +26,7 @@ import (
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/registries"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/imageref/refused"
+	"github.com/slipway-sh/slipway/imageref"
 )
 
 func TestPushedTwiceUploadsOnce(t *testing.T) {
@@ -158,11 +158,11 @@ func TestFaults(t *testing.T) {
 		code fault.Code
 		says []string
 	}{
-		"unauthorised": {unauthorised, refused.CodeLogin, []string{unauthorised}},
-		"forbidden":    {forbidden, refused.CodeLogin, []string{forbidden}},
-		"unreachable":  {gone + "/slipway", refused.CodeUnreachable, []string{gone}},
-		"full":         {full, refused.CodePull, []string{"the image redis", full}},
-		"no place":     {"https://example.com/slipway", refused.CodeNowhere, nil},
+		"unauthorised": {unauthorised, imageref.CodeLogin, []string{unauthorised}},
+		"forbidden":    {forbidden, imageref.CodeLogin, []string{forbidden}},
+		"unreachable":  {gone + "/slipway", imageref.CodeUnreachable, []string{gone}},
+		"full":         {full, imageref.CodePull, []string{"the image redis", full}},
+		"no place":     {"https://example.com/slipway", imageref.CodeNowhere, nil},
 	} {
 		t.Run(what, func(t *testing.T) {
 			_, err := Push(t.Context(), Options{Dir: f.dir, Anchor: wanted(), To: c.to, Lock: f.lock})
@@ -172,7 +172,7 @@ func TestFaults(t *testing.T) {
 			for _, s := range c.says {
 				require.ErrorContains(t, err, s)
 			}
-			if c.code == refused.CodeLogin {
+			if c.code == imageref.CodeLogin {
 				require.Contains(t, failed.Fix, "docker login 127.0.0.1:")
 			}
 		})
@@ -223,8 +223,8 @@ func TestWhatWasRefusedBefore(t *testing.T) {
 	require.NoError(t, err)
 	_, unsent := (&http.Client{Transport: p.guard}).Get("http://192.168.7.7:5000/v2/")
 	require.ErrorIs(t, p.fault("", unsent), &fault.Fault{Code: registries.CodePlain})
-	require.ErrorIs(t, p.fault("", &transport.Error{StatusCode: http.StatusForbidden}), &fault.Fault{Code: refused.CodeLogin})
-	require.ErrorIs(t, p.fault("", &transport.Error{StatusCode: http.StatusInternalServerError}), &fault.Fault{Code: refused.CodePull})
+	require.ErrorIs(t, p.fault("", &transport.Error{StatusCode: http.StatusForbidden}), &fault.Fault{Code: imageref.CodeLogin})
+	require.ErrorIs(t, p.fault("", &transport.Error{StatusCode: http.StatusInternalServerError}), &fault.Fault{Code: imageref.CodePull})
 }
 
 func TestADamagedBundleIsNotPushed(t *testing.T) {
@@ -256,7 +256,7 @@ func TestATamperedBlobIsRefused(t *testing.T) {
 		return false
 	})
 	_, err := Push(t.Context(), Options{Dir: f.dir, Anchor: wanted(), To: to, Lock: f.lock})
-	require.ErrorIs(t, err, &fault.Fault{Code: refused.CodePull})
+	require.ErrorIs(t, err, &fault.Fault{Code: imageref.CodePull})
 	require.ErrorContains(t, err, "the image gitea")
 }
 
@@ -296,16 +296,16 @@ func TestARegistryWithAnAuthorityOfItsOwn(t *testing.T) {
 	trusting := tls.Client().Transport
 
 	without := failed(Options{Keychain: as("right"), Transport: http.DefaultTransport})
-	require.Equal(t, fault.Code(refused.CodeCertificate), without.Code, "%v", without)
+	require.Equal(t, fault.Code(imageref.CodeCertificate), without.Code, "%v", without)
 	require.Contains(t, without.Fix, "update-ca-certificates")
-	require.Equal(t, fault.Code(refused.CodeLogin), failed(Options{Keychain: as("wrong"), Transport: trusting}).Code)
+	require.Equal(t, fault.Code(imageref.CodeLogin), failed(Options{Keychain: as("wrong"), Transport: trusting}).Code)
 	require.Contains(t, failed(Options{Keychain: authn.NewMultiKeychain(), Transport: trusting}).Fix, "docker login "+host)
 	busy = true
-	require.Equal(t, fault.Code(refused.CodeLimit), failed(Options{Keychain: as("right"), Transport: trusting}).Code)
+	require.Equal(t, fault.Code(imageref.CodeLimit), failed(Options{Keychain: as("right"), Transport: trusting}).Code)
 	busy = false
 	proxied := trusting.(*http.Transport).Clone()
 	proxied.Proxy = http.ProxyURL(proxy)
-	require.Equal(t, fault.Code(refused.CodeProxy), failed(Options{Keychain: as("right"), Transport: proxied}).Code)
+	require.Equal(t, fault.Code(imageref.CodeProxy), failed(Options{Keychain: as("right"), Transport: proxied}).Code)
 	_, err = Push(t.Context(), Options{Dir: f.dir, Anchor: wanted(), To: to, Lock: f.lock, Keychain: as("right"), Transport: trusting})
 	require.NoError(t, err)
 }

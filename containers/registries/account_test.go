@@ -25,7 +25,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/imageref/refused"
+	"github.com/slipway-sh/slipway/imageref"
 )
 
 // loggedIn is a home in which docker login has written an account for a host.
@@ -169,13 +169,13 @@ func TestAskAsANodeDoes(t *testing.T) {
 		status    int
 		code      fault.Code
 	}{
-		"no account":      {url, "", trusting, 0, refused.CodeLogin},
-		"wrong password":  {url, login("puller:wr0ng"), trusting, 0, refused.CodeLogin},
-		"not trusted":     {url, right, http.DefaultTransport, 0, refused.CodeCertificate},
-		"another image":   {server.URL + "/team/other@" + digest.String(), right, trusting, 0, refused.CodeNoImage},
-		"too often":       {url, right, trusting, http.StatusTooManyRequests, refused.CodeLimit},
-		"cannot now":      {url, right, trusting, http.StatusServiceUnavailable, refused.CodeUnreachable},
-		"nothing listens": {"https://127.0.0.1:1/team/pause@" + digest.String(), right, trusting, 0, refused.CodeUnreachable},
+		"no account":      {url, "", trusting, 0, imageref.CodeLogin},
+		"wrong password":  {url, login("puller:wr0ng"), trusting, 0, imageref.CodeLogin},
+		"not trusted":     {url, right, http.DefaultTransport, 0, imageref.CodeCertificate},
+		"another image":   {server.URL + "/team/other@" + digest.String(), right, trusting, 0, imageref.CodeNoImage},
+		"too often":       {url, right, trusting, http.StatusTooManyRequests, imageref.CodeLimit},
+		"cannot now":      {url, right, trusting, http.StatusServiceUnavailable, imageref.CodeUnreachable},
+		"nothing listens": {"https://127.0.0.1:1/team/pause@" + digest.String(), right, trusting, 0, imageref.CodeUnreachable},
 	} {
 		t.Run(what, func(t *testing.T) {
 			status = c.status
@@ -202,7 +202,7 @@ func TestARegistryThatDoesNotAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
 		err := Probe(t.Context(), url, "", silent{})
-		require.ErrorIs(t, err, &fault.Fault{Code: refused.CodeUnreachable})
+		require.ErrorIs(t, err, &fault.Fault{Code: imageref.CodeUnreachable})
 		require.Equal(t, probeLimit, time.Since(start))
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/imageref/refused"
+	"github.com/slipway-sh/slipway/imageref"
 )
 
 // probeLimit is how long a registry may take to say that it has an image.
@@ -50,10 +50,10 @@ func Probe(ctx context.Context, url, file string, next http.RoundTripper) error 
 		status = answer.StatusCode
 	}
 	registry := image.Context().RegistryStr()
-	reason := refused.OfRequest(err, registry, status)
-	if reason == refused.Unknown && status == 0 {
-		reason = refused.Read(err.Error(), registry)
+	reason := imageref.RequestReason(err, registry, status)
+	if reason == imageref.Unknown && status == 0 {
+		reason = imageref.ReadReason(err.Error(), registry)
 	}
 	return &fault.Fault{Code: fault.Code(reason.Code()), Class: fault.Preflight, Op: "pull from " + registry + " as the cluster's node does", Err: err,
-		Fix: reason.Remedy(refused.Engine, ref[:strings.LastIndexByte(ref, '/')])}
+		Fix: reason.Remedy(imageref.Engine, ref[:strings.LastIndexByte(ref, '/')])}
 }

@@ -1,4 +1,5 @@
-// Package faulttest holds what the fuzz targets of parsers have in common.
+// Package faulttest holds what the tests of parsers have in common: limits of time and memory, and
+// broken documents with what is wrong with each.
 package faulttest
 
 import (

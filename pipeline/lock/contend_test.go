@@ -13,7 +13,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/s3"
+	"github.com/slipway-sh/slipway/pipeline/store/buckets"
 )
 
 func TestContend_memory(t *testing.T) {
@@ -43,7 +43,7 @@ func TestContend_server(t *testing.T) {
 	}
 	url, err := store.Below(url, "lock")
 	require.NoError(t, err)
-	s, err := store.Open(t.Context(), url, store.Options{Openers: map[string]store.Opener{"s3": s3.Opener{}}})
+	s, err := store.Open(t.Context(), url, store.Options{Openers: buckets.All()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	contend(t, contest{

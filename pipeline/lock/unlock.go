@@ -76,7 +76,6 @@ func notLocked() error {
 		Err: errors.New("nobody holds it"), Fix: "run what you wanted to run: slipway install"}
 }
 
-// prune removes old generations.
 func (l *Lock) prune(ctx context.Context, highest int64) error {
 	all, err := l.listed(ctx)
 	for _, n := range all {
@@ -89,5 +88,4 @@ func (l *Lock) prune(ctx context.Context, highest int64) error {
 	return err
 }
 
-// isLost reports whether err means that the lock was lost.
 func isLost(err error) bool { return errors.Is(err, &fault.Fault{Code: CodeLost}) }

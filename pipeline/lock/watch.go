@@ -268,7 +268,6 @@ func (w *Watch) read(ctx context.Context, asked time.Duration) error {
 	return nil
 }
 
-// beat writes a heartbeat.
 func (w *Watch) beat(ctx context.Context) error {
 	r, begun := w.record, w.lock.opts.Boot()
 	r.Beat = w.lock.opts.Clock().UTC()

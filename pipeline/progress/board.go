@@ -14,9 +14,9 @@ import (
 
 // board is the current state of a run.
 type board struct {
-	graph   []pipeline.Node // nil until it is known
-	steps   map[pipeline.Key]*state
-	order   []pipeline.Key // as in the graph, followed by steps outside of it (hooks)
+	graph   []pipeline.Node   // nil until it is known
+	steps   map[string]*state // by "stage/step"
+	order   []string          // as in the graph, followed by steps outside of it (hooks)
 	started time.Time
 }
 
@@ -37,52 +37,34 @@ func (s *state) ended() bool {
 }
 
 // step returns the state of a step, adding it if the graph does not have it.
-func (b *board) step(key pipeline.Key) *state {
-	s := b.steps[key]
+func (b *board) step(id string) *state {
+	s := b.steps[id]
 	if s == nil {
 		s = &state{}
-		b.steps[key] = s
-		b.order = append(b.order, key)
+		b.steps[id] = s
+		b.order = append(b.order, id)
 	}
 	return s
 }
 
-// begin sets the graph.
 func (b *board) begin(graph []pipeline.Node) {
 	b.graph = graph
 	for _, n := range graph {
-		b.step(n.Key)
+		b.step(n.String())
 	}
 }
 
-// observe records an event.
 func (b *board) observe(e pipeline.Event) {
-	s := b.step(e.Result.Key)
+	s := b.step(e.Result.String())
 	s.status, s.started = e.Status, e.Result.Started
 	if s.running() {
 		s.beat, s.message = s.started, ""
 	}
 }
 
-// find returns the state of the step called id, "stage/name"; nil if there is none.
-func (b *board) find(id string) *state {
-	for key, s := range b.steps {
-		if key.String() == id {
-			return s
-		}
-	}
-	return nil
-}
-
 // running returns the running steps in the order of the graph.
-func (b *board) running() []pipeline.Key {
-	var keys []pipeline.Key
-	for _, key := range b.order {
-		if b.steps[key].running() {
-			keys = append(keys, key)
-		}
-	}
-	return keys
+func (b *board) running() []string {
+	return slices.DeleteFunc(slices.Clone(b.order), func(id string) bool { return !b.steps[id].running() })
 }
 
 // block returns the lines at the bottom of the terminal, at most height of them, each
@@ -95,15 +77,15 @@ func (b *board) block(width, height int, now time.Time) []string {
 	if room > len(running) {
 		lines = append(lines, "") // where the cursor rests
 	}
-	for i, key := range running {
+	for i, id := range running {
 		if left := len(running) - i; left > 1 && len(lines) == room-1 {
 			lines = append(lines, fit(fmt.Sprintf("        and %d more", left), width))
 			break
 		} else if len(lines) >= room {
 			break
 		}
-		s := b.steps[key]
-		line := fmt.Sprintf("%6s  %s", clock(now.Sub(s.started)), key)
+		s := b.steps[id]
+		line := fmt.Sprintf("%6s  %s", clock(now.Sub(s.started)), id)
 		if s.message != "" {
 			line += ": " + s.message
 		}
@@ -120,7 +102,7 @@ func (b *board) summary(now time.Time) string {
 	}
 	var done, all, failed int
 	for _, n := range b.graph {
-		s := b.steps[n.Key]
+		s := b.steps[n.String()]
 		if s.status == pipeline.Skipped || s.status == pipeline.Unselected {
 			continue
 		}
@@ -142,9 +124,9 @@ func (b *board) summary(now time.Time) string {
 	}
 	line := strings.Join(parts, ", ")
 	var stages []string
-	for _, key := range b.running() {
-		if !slices.Contains(stages, key.Stage) {
-			stages = append(stages, key.Stage)
+	for _, id := range b.running() {
+		if stage, _, _ := strings.Cut(id, "/"); !slices.Contains(stages, stage) {
+			stages = append(stages, stage)
 		}
 	}
 	if len(stages) > 0 {

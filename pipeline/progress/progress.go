@@ -75,7 +75,7 @@ func (s *Screen) Prepare() {
 	if s.board != nil {
 		return
 	}
-	s.board = &board{steps: map[pipeline.Key]*state{}, started: time.Now()}
+	s.board = &board{steps: map[string]*state{}, started: time.Now()}
 	quit, live := make(chan struct{}), s.opts.Live
 	s.quit = quit
 	s.drawn.Go(func() { s.animate(quit, live) })
@@ -122,7 +122,7 @@ func (s *Screen) Message(line string) {
 		fmt.Fprintln(s.w, "     "+line)
 		return
 	}
-	switch step := s.board.find(id); {
+	switch step := s.board.steps[id]; {
 	case step == nil:
 		fmt.Fprintln(&s.above, line)
 	case step.running():
@@ -225,12 +225,12 @@ func (s *Screen) beat(now time.Time) {
 	if s.board == nil {
 		return
 	}
-	for _, key := range s.board.running() {
-		step := s.board.steps[key]
+	for _, id := range s.board.running() {
+		step := s.board.steps[id]
 		if now.Sub(step.beat) < heartbeat {
 			continue
 		}
 		step.beat = step.beat.Add(now.Sub(step.beat).Truncate(heartbeat))
-		fmt.Fprintf(s.w, "%s: running for %s\n", key, clock(step.beat.Sub(step.started)))
+		fmt.Fprintf(s.w, "%s: running for %s\n", id, clock(step.beat.Sub(step.started)))
 	}
 }

@@ -56,7 +56,6 @@ const keyBytes = 4
 // they are.
 type index map[[keyBytes]byte][]string
 
-// key returns the first bytes of s.
 func key(s string) [keyBytes]byte { return [keyBytes]byte([]byte(s[:keyBytes])) }
 
 func (x *index) add(text string) {

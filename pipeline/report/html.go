@@ -5,9 +5,12 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"html/template"
+	"io/fs"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -128,7 +131,6 @@ func (p *phaseView) Result() string {
 	return p.Words + ": " + p.About
 }
 
-// phaseViews returns the phases that are shown.
 func (r *Run) phaseViews() []phaseView {
 	var out []phaseView
 	start, _ := r.window()
@@ -157,7 +159,7 @@ func (r *Run) stepViews() []*stepView {
 	for i := range r.Steps {
 		s := &stepView{Step: &r.Steps[i], Style: styleOf(r.Steps[i].Status), Critical: slices.Contains(path, i)}
 		out[i] = s
-		s.Anchor = fmt.Sprintf("step-%d-%s", i+1, slug(s.Step.Step))
+		s.Anchor = fmt.Sprintf("step-%d-%s", i+1, notInAnchor.ReplaceAllString(s.Step.Step, "-"))
 		if !s.Started.IsZero() {
 			s.From, s.Took = at(s.Started.Sub(start)), Took(s.elapsed())
 			if s.ran() {
@@ -187,13 +189,17 @@ func addLogs(steps []*stepView, root *os.Root) {
 	}
 	limit := min(logLimit, logsLimit/max(logs, 1))
 	for _, s := range steps {
-		if s.Step.Log != "" {
-			s.Log = readLog(root, s.Step.Log, limit)
+		if s.Step.Log == "" {
+			continue
 		}
+		text, err := readLog(root, s.Step.Log, limit)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			text = &logText{Err: err.Error()}
+		}
+		s.Log = text
 	}
 }
 
-// facts returns the remaining details of the run.
 func (r *Run) facts() []fact {
 	platform := strings.TrimSpace(r.Platform.Name + " " + r.Platform.Version)
 	ended, exit := "", ""
@@ -203,18 +209,12 @@ func (r *Run) facts() []fact {
 	if r.Outcome.Ended() {
 		exit = fmt.Sprintf("%d: %s", r.Exit, meaning(r.Exit))
 	}
-	var out []fact
-	for _, f := range []fact{
+	return slices.DeleteFunc([]fact{
 		{"Run", r.ID}, {"Workflow", r.Workflow}, {"Deployment", r.Deployment}, {"Provider", r.Provider},
 		{"Platform", platform}, {"Platform’s digest", r.Platform.Digest}, {"Platform’s commit", r.Platform.Commit}, {"Configuration’s digest", r.Config},
 		{"Slipway", r.Slipway}, {"Lock", r.Lock}, {"Started", utc(r.Started)}, {"Ended", ended},
 		{"Exit code", exit},
-	} {
-		if f.Value != "" {
-			out = append(out, fact{f.Name, f.Value})
-		}
-	}
-	return out
+	}, func(f fact) bool { return f.Value == "" })
 }
 
 func title(s string) string {
@@ -226,15 +226,8 @@ func title(s string) string {
 
 func utc(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
 
-// slug replaces the characters of s that an anchor may not contain.
-func slug(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
-			return r
-		}
-		return '-'
-	}, s)
-}
+// notInAnchor matches a character that an anchor may not contain.
+var notInAnchor = regexp.MustCompile(`[^-0-9A-Za-z]`)
 
 // digest returns the digest of a script or style for a content security policy.
 func digest(s string) string {

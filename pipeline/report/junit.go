@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/pipeline"
-	"github.com/slipway-sh/slipway/pipeline/junit"
 )
 
 // appsSuite and runSuite are the suites beside those of the stages.
@@ -26,10 +25,9 @@ func (r *Run) JUnit(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	all := junit.Report{Name: r.name(), Time: junit.Seconds(r.Elapsed())}
-	var suites []junit.Suite
+	var suites []Suite
 	for _, s := range r.Steps {
-		i := slices.IndexFunc(suites, func(suite junit.Suite) bool { return suite.Name == s.Stage })
+		i := slices.IndexFunc(suites, func(suite Suite) bool { return suite.Name == s.Stage })
 		if i < 0 {
 			suites = append(suites, r.suite(s.Stage))
 			i = len(suites) - 1
@@ -43,15 +41,13 @@ func (r *Run) JUnit(w io.Writer) error {
 		}
 		suites = append(suites, suite)
 	}
-	for _, s := range suites {
-		all.Add(s)
-	}
-	if r.Outcome != Succeeded && all.Failures+all.Errors == 0 {
+	wrong := slices.ContainsFunc(suites, func(s Suite) bool { return s.Failures+s.Errors > 0 })
+	if r.Outcome != Succeeded && !wrong {
 		suite := r.suite(runSuite)
 		suite.Add(r.junit())
-		all.Add(suite)
+		suites = append(suites, suite)
 	}
-	return all.Write(w)
+	return WriteJUnit(w, r.name(), r.Elapsed(), suites...)
 }
 
 // name describes the run in one line: "install blue (reference 1.0.0)".
@@ -64,21 +60,21 @@ func (r *Run) name() string {
 }
 
 // suite returns an empty suite with the properties that all suites have.
-func (r *Run) suite(name string) junit.Suite {
-	s := junit.Suite{Name: name}
+func (r *Run) suite(name string) Suite {
+	s := Suite{Name: name}
 	for _, p := range [][2]string{
 		{"run", r.ID}, {"workflow", r.Workflow}, {"deployment", r.Deployment}, {"provider", r.Provider},
 		{"platform", strings.TrimSpace(r.Platform.Name + " " + r.Platform.Version)}, {"slipway", r.Slipway},
 	} {
 		if p[1] != "" {
-			s.Properties = append(s.Properties, junit.Property{Name: p[0], Value: p[1]})
+			s.Properties = append(s.Properties, Property{Name: p[0], Value: p[1]})
 		}
 	}
 	return s
 }
 
-func (s *Step) junit() junit.Case {
-	c := junit.Case{Name: s.Step, Class: s.Stage, Time: junit.Seconds(s.elapsed())}
+func (s *Step) junit() Case {
+	c := Case{Name: s.Step, Class: s.Stage, Time: Seconds(s.elapsed())}
 	if len(s.Counts) > 0 {
 		c.Out = "counted: " + s.Counted() + "\n"
 	}
@@ -93,25 +89,25 @@ func (s *Step) junit() junit.Case {
 		c.Failure = s.problem()
 	case pipeline.Cancelled:
 		if s.Started.IsZero() {
-			c.Skipped = &junit.Problem{Message: "not started: the run was cancelled"}
+			c.Skipped = &CaseProblem{Message: "not started: the run was cancelled"}
 			break
 		}
 		c.Error = s.problem()
 	case pipeline.Running:
-		c.Error = &junit.Problem{Message: "it has not ended"}
+		c.Error = &CaseProblem{Message: "it has not ended"}
 	case pipeline.Interrupted:
-		c.Error = &junit.Problem{Message: "the run was killed while it ran"}
+		c.Error = &CaseProblem{Message: "the run was killed while it ran"}
 	case pipeline.Blocked:
-		c.Skipped = &junit.Problem{Message: "blocked by " + strings.Join(s.BlockedBy, ", ")}
+		c.Skipped = &CaseProblem{Message: "blocked by " + strings.Join(s.BlockedBy, ", ")}
 	default:
-		c.Skipped = &junit.Problem{Message: string(s.Status)}
+		c.Skipped = &CaseProblem{Message: string(s.Status)}
 	}
 	return c
 }
 
 // problem returns the step's error with its code and remedy.
-func (s *Step) problem() *junit.Problem {
-	p := &junit.Problem{Message: cmp.Or(firstLine(s.Error), string(s.Status)), Text: s.Error}
+func (s *Step) problem() *CaseProblem {
+	p := &CaseProblem{Message: cmp.Or(firstLine(s.Error), string(s.Status)), Text: s.Error}
 	if f := s.Fault; f != nil {
 		p.Type = string(f.Code)
 		p.Text = fmt.Sprintf("%s\n\n%s: %s\nremedy: %s\n", strings.TrimSpace(p.Text), p.Type, meaning(f.Class), f.Fix)
@@ -119,10 +115,10 @@ func (s *Step) problem() *junit.Problem {
 	return p
 }
 
-func (a *App) junit() junit.Case {
-	c := junit.Case{Name: a.Name, Class: appsSuite + "." + a.Namespace}
+func (a *App) junit() Case {
+	c := Case{Name: a.Name, Class: appsSuite + "." + a.Namespace}
 	if !a.OK() {
-		c.Failure = &junit.Problem{
+		c.Failure = &CaseProblem{
 			Message: fmt.Sprintf("sync %s, health %s", a.Sync, a.Health),
 			Text:    a.Cause,
 		}
@@ -131,9 +127,9 @@ func (a *App) junit() junit.Case {
 }
 
 // junit returns the case for the run itself.
-func (r *Run) junit() junit.Case {
-	c := junit.Case{Name: r.Workflow, Class: runSuite, Time: junit.Seconds(r.Elapsed())}
-	c.Error = &junit.Problem{Message: cmp.Or(firstLine(r.Error), string(r.Outcome)), Text: r.Error}
+func (r *Run) junit() Case {
+	c := Case{Name: r.Workflow, Class: runSuite, Time: Seconds(r.Elapsed())}
+	c.Error = &CaseProblem{Message: cmp.Or(firstLine(r.Error), string(r.Outcome)), Text: r.Error}
 	if r.Fault != nil {
 		c.Error.Type = string(r.Fault.Code)
 		c.Error.Text += "\nremedy: " + r.Fault.Fix

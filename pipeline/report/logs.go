@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,19 +25,7 @@ type logText struct {
 	Err        string // why there is no text
 }
 
-// readLog reads a file of a run's directory; it returns nil if there is none.
-func readLog(root *os.Root, name string, limit int) *logText {
-	l, err := openLog(root, name, limit)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return &logText{Err: err.Error()}
-	}
-	return l
-}
-
-func openLog(root *os.Root, name string, limit int) (*logText, error) {
+func readLog(root *os.Root, name string, limit int) (*logText, error) {
 	f, err := root.Open(filepath.FromSlash(name))
 	if err != nil {
 		return nil, err
@@ -85,7 +72,6 @@ func (l *logText) Last(n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "\n")
 }
 
-// size formats a number of bytes.
 func size(n int64) string {
 	switch {
 	case n < 1<<10:

@@ -65,7 +65,6 @@ func md(text any) string {
 	})
 }
 
-// code returns text for a code span.
 func code(s string) string {
 	return strings.NewReplacer("`", "'", "|", "/", "\n", " ").Replace(s)
 }

@@ -97,7 +97,6 @@ func (r *Run) phased() []Phase {
 	return out
 }
 
-// stepsOf are the steps of a phase.
 func (r *Run) stepsOf(phase string) []*Step {
 	var out []*Step
 	for i := range r.Steps {

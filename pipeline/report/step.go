@@ -49,7 +49,6 @@ func Counted(counts map[string]int64) string {
 	return strings.Join(parts, ", ")
 }
 
-// elapsed returns Seconds as a duration.
 func (s *Step) elapsed() time.Duration { return time.Duration(s.Seconds * float64(time.Second)) }
 
 func names(keys []pipeline.Key) []string {

@@ -47,7 +47,6 @@ func at(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d:%02d", m/60, m%60, s)
 }
 
-// meaning describes an exit code.
 func meaning(c fault.Class) string {
 	return cmp.Or(map[fault.Class]string{
 		fault.OK:        "all went well",

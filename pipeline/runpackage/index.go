@@ -53,7 +53,6 @@ func (n newer) Error() string {
 	return fmt.Sprintf("it is of format %d, this program reads %d", int(n), Format)
 }
 
-// open reads an index.
 func open(text []byte) (index, error) {
 	var x index
 	if err := json.Unmarshal(text, &x); err != nil {

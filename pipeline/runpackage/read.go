@@ -164,7 +164,6 @@ func (x *archived) read(plain io.Reader) error {
 	}
 }
 
-// take takes an entry.
 func (x *archived) take(h *tar.Header, data []byte) {
 	_, twice := x.files[h.Name]
 	switch wrong := checkName(strings.TrimSuffix(h.Name, "/")); {

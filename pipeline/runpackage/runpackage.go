@@ -7,7 +7,6 @@
 package runpackage
 
 import (
-	"fmt"
 	"io/fs"
 	"maps"
 	"slices"
@@ -115,14 +114,8 @@ func (f Files) Sub(dir string) Files {
 
 // Add puts the files of fsys below a directory.
 func (f Files) Add(dir string, fsys fs.FS) error {
-	return fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		if !entry.Type().IsRegular() {
-			return fmt.Errorf("%s is no plain file", name)
-		}
-		info, err := entry.Info()
+	return bounded.EachFile(fsys, func(name string) error {
+		info, err := fs.Stat(fsys, name)
 		if err != nil {
 			return err
 		}

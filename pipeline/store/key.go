@@ -27,7 +27,6 @@ func checkKey(key string) error {
 	return nil
 }
 
-// checkSize rejects values that are too large.
 func checkSize(key string, data []byte) error {
 	if len(data) > MaxBytes {
 		return bounded.TooLarge(key, MaxBytes)

@@ -15,7 +15,7 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/s3"
+	"github.com/slipway-sh/slipway/pipeline/store/buckets"
 )
 
 func open(t *testing.T, url string) *store.Store {
@@ -53,7 +53,7 @@ func TestConformance_server(t *testing.T) {
 	}
 	var url string
 	again := func(t *testing.T) *store.Store {
-		s, err := store.Open(t.Context(), url, store.Options{Openers: map[string]store.Opener{"s3": s3.Opener{}}})
+		s, err := store.Open(t.Context(), url, store.Options{Openers: buckets.All()})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, s.Close()) })
 		return s

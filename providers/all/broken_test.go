@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/config/document/documenttest"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/fault/faulttest"
 	"github.com/slipway-sh/slipway/providers/all"
 )
 
@@ -28,14 +28,14 @@ const canary = "hunter2"
 
 // TestBroken loads the broken files of testdata/broken: what is wrong with each stands beside it.
 func TestBroken(t *testing.T) {
-	cases := documenttest.Cases(t, "testdata/broken")
+	cases := faulttest.Cases(t, "testdata/broken")
 	require.GreaterOrEqual(t, len(cases), leastBroken)
 	found := map[string]string{}
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
 			err := load(t, c.Name+".yaml", c.Text)
 			require.NotContains(t, strings.ToLower(message(err)), canary)
-			found[c.Name] = documenttest.Problems(err)
+			found[c.Name] = faulttest.Problems(err)
 			if *update {
 				return
 			}
@@ -46,7 +46,7 @@ func TestBroken(t *testing.T) {
 		})
 	}
 	if *update {
-		documenttest.Update(t, "testdata/broken", found)
+		faulttest.Update(t, "testdata/broken", found)
 	}
 }
 
@@ -77,7 +77,7 @@ func TestBroken_encoding(t *testing.T) {
 // TestBroken_printed: what a user sees.
 func TestBroken_printed(t *testing.T) {
 	printed := map[string]bool{"several-typos": true, "several-in-an-old-file": true, "api-version-newer": true}
-	for _, c := range documenttest.Cases(t, "testdata/broken") {
+	for _, c := range faulttest.Cases(t, "testdata/broken") {
 		if !printed[c.Name] {
 			continue
 		}

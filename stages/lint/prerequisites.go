@@ -113,7 +113,7 @@ func (v *linter) certificates() []map[string]any {
 func (v *linter) configMaps() []map[string]any {
 	var out []map[string]any
 	for i, m := range v.release.ConfigMaps {
-		filled, err := m.Filled(v.Fill)
+		filled, err := platform.FillTexts(m.Data, v.Fill)
 		if err != nil {
 			v.wrong("", platform.File, v.release.Line(fmt.Sprintf("configMaps[%d].data", i)), fmt.Errorf("the ConfigMap %s/%s: %w", m.Namespace, m.Name, err))
 			continue

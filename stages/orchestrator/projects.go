@@ -47,11 +47,11 @@ func clusterSecret(deployment string, c *platform.Cluster, in contract.ProjectsI
 		known = map[string]any{}
 	}
 	known[platform.FillGitURL], known[platform.FillGitRevision], known[platform.FillGitPath] = in.Repository, in.Target, in.Path
-	labels, err := c.Filled(c.Labels, known)
+	labels, err := platform.FillTexts(c.Labels, known)
 	if err != nil {
 		return nil, badTree(err)
 	}
-	annotations, err := c.Filled(c.Annotations, known)
+	annotations, err := platform.FillTexts(c.Annotations, known)
 	if err != nil {
 		return nil, badTree(err)
 	}

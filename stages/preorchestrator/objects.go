@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
@@ -27,7 +28,7 @@ func runConfigMaps(ctx context.Context, env *step.Env, in contract.ConfigMapsInp
 	for _, m := range r.ConfigMaps {
 		name := m.Namespace + "/" + m.Name
 		out.Names = append(out.Names, name)
-		data, err := m.Filled(in.Fill)
+		data, err := platform.FillTexts(m.Data, in.Fill)
 		if err != nil {
 			return out, fmt.Errorf("make configmap %s: %w", name, err)
 		}

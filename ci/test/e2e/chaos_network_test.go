@@ -22,7 +22,7 @@ import (
 
 	gateway "github.com/slipway-sh/slipway/ci/test/s3"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/s3"
+	"github.com/slipway-sh/slipway/pipeline/store/buckets"
 )
 
 // mode is how a request is treated.
@@ -158,7 +158,7 @@ func TestBadNetwork(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.close()) })
 	at := func(address string) *store.Store {
-		s, err := store.Open(t.Context(), gateway.URL(address, gateway.Bucket, "test"), store.Options{Openers: map[string]store.Opener{"s3": s3.Opener{}}})
+		s, err := store.Open(t.Context(), gateway.URL(address, gateway.Bucket, "test"), store.Options{Openers: buckets.All()})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, s.Close()) })
 		return s

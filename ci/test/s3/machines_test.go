@@ -21,7 +21,6 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/secret"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -252,9 +251,9 @@ func TestTwoMachines(t *testing.T) {
 	})
 
 	t.Run("a secret is read with its key only", func(t *testing.T) {
-		key, _, err := secret.NewKey()
+		key, _, err := store.NewVaultKey()
 		require.NoError(t, err)
-		require.NoError(t, secret.Open(s, key).Put(t.Context(), 1, "kubeconfig", redact.New([]byte("c4nary"))))
+		require.NoError(t, store.OpenVault(s, key).Put(t.Context(), 1, "kubeconfig", redact.New([]byte("c4nary"))))
 		e := b.state(t, "--result", filepath.Join(t.TempDir(), "file"), "kubeconfig")
 		require.Equal(t, 2, e.code, e.errs)
 		require.Contains(t, e.errs, "SEC-002")

@@ -18,8 +18,7 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/s3"
-	"github.com/slipway-sh/slipway/pipeline/store/secret"
+	"github.com/slipway-sh/slipway/pipeline/store/buckets"
 )
 
 // start runs the server until the test ends. It returns the server's address, and puts credentials
@@ -36,7 +35,7 @@ func start(t *testing.T) string {
 
 func open(t *testing.T, address, name, prefix string) *store.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), URL(address, name, prefix), store.Options{Openers: map[string]store.Opener{"s3": s3.Opener{}}})
+	s, err := store.Open(t.Context(), URL(address, name, prefix), store.Options{Openers: buckets.All()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
@@ -81,10 +80,10 @@ func TestStore(t *testing.T) {
 	})
 	t.Run("secrets", func(t *testing.T) {
 		s := next(t)
-		key, _, err := secret.NewKey()
+		key, _, err := store.NewVaultKey()
 		require.NoError(t, err)
-		require.NoError(t, secret.Open(s, key).Put(t.Context(), 1, "ca", redact.New([]byte("x"))))
-		got, err := secret.Open(s, key).Get(t.Context(), "ca")
+		require.NoError(t, store.OpenVault(s, key).Put(t.Context(), 1, "ca", redact.New([]byte("x"))))
+		got, err := store.OpenVault(s, key).Get(t.Context(), "ca")
 		require.NoError(t, err)
 		require.Equal(t, "x", string(got.Reveal()))
 	})

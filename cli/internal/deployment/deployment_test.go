@@ -10,17 +10,17 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/source"
-	"github.com/slipway-sh/slipway/config/deployments"
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/pipeline/progress"
 	providers "github.com/slipway-sh/slipway/providers/all"
 )
 
 // keptDeployments are deployments of these names in a folder of the test's own; text
 // follows what each must have.
-func keptDeployments(t *testing.T, text string, names ...string) deployments.Folder {
+func keptDeployments(t *testing.T, text string, names ...string) config.Folder {
 	t.Helper()
-	t.Setenv(deployments.EnvFolder, t.TempDir())
-	folder, err := deployments.Default()
+	t.Setenv(config.EnvFolder, t.TempDir())
+	folder, err := config.DefaultFolder()
 	require.NoError(t, err)
 	for _, name := range names {
 		require.NoError(t, folder.Write(name, []byte("apiVersion: slipway.sh/v1\nglobal: {name: "+name+"}\n"+text)))

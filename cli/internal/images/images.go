@@ -23,7 +23,7 @@ import (
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/containers/registries"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/imageref/refused"
+	"github.com/slipway-sh/slipway/imageref"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/providers"
 	"github.com/slipway-sh/slipway/stages"
@@ -107,14 +107,14 @@ func (f *Flags) Pins(cfg *config.Config) (*Pins, error) {
 			cfg.Advanced.Registry = file.Location
 		}
 		if cfg.Advanced.Registry == "" {
-			return nil, &fault.Fault{Code: refused.CodeNowhere, Class: fault.Usage, Op: "choose the registry of the images",
+			return nil, &fault.Fault{Code: imageref.CodeNowhere, Class: fault.Usage, Op: "choose the registry of the images",
 				Fix: "give --registry host/path, or set advanced.registry in the configuration",
 				Err: errors.New("neither the lock nor the configuration names one")}
 		}
 		return &Pins{own, file}, nil
 	}
 	if f.Registry != "" {
-		return nil, &fault.Fault{Code: refused.CodeNowhere, Class: fault.Usage, Op: "choose where images come from",
+		return nil, &fault.Fault{Code: imageref.CodeNowhere, Class: fault.Usage, Op: "choose where images come from",
 			Fix: "give --lock FILE too: slipway bundle push DIR HOST/PATH --out slipway.lock.json",
 			Err: errors.New("--registry goes with --lock FILE, which slipway bundle push writes")}
 	}
@@ -251,7 +251,7 @@ func reachable(cfg *config.Config, images *containers.Images, provider providers
 	if setting == "" || images.Mirror != "" {
 		return nil
 	}
-	return &fault.Fault{Code: refused.CodeNowhere, Class: fault.Usage, Op: "choose where the cluster's node pulls images",
+	return &fault.Fault{Code: imageref.CodeNowhere, Class: fault.Usage, Op: "choose where the cluster's node pulls images",
 		Fix: "set the address of the registry's machine: " + cfg.Provider + ": {" + setting + "}",
 		Err: fmt.Errorf("%s is the engine's own machine, which the node cannot reach under this address", registry)}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/slipway-sh/slipway/containers/bundle"
 	"github.com/slipway-sh/slipway/containers/lock"
 	"github.com/slipway-sh/slipway/fault"
-	"github.com/slipway-sh/slipway/imageref/refused"
+	"github.com/slipway-sh/slipway/imageref"
 	"github.com/slipway-sh/slipway/providers/existing"
 	"github.com/slipway-sh/slipway/providers/local"
 )
@@ -68,7 +68,7 @@ func TestARegistryOnTheEnginesMachineNeedsAnAddressForTheNode(t *testing.T) {
 		return cfg
 	}
 	err := reachable(load("apiVersion: slipway.sh/v1\n"), &containers.Images{}, local.Provider{}, "localhost:5000/slipway")
-	require.ErrorIs(t, err, &fault.Fault{Code: refused.CodeNowhere})
+	require.ErrorIs(t, err, &fault.Fault{Code: imageref.CodeNowhere})
 	require.Equal(t, fault.Usage, fault.ClassOf(err))
 	require.ErrorContains(t, err, "localhost:5000/slipway is the engine's own machine")
 
@@ -85,7 +85,7 @@ func TestTheNodesOfAClusterThatIsThereMayKnowTheRegistryByAnotherName(t *testing
 	}
 	const registry = "localhost:5000/slipway"
 	err := reachable(load(""), &containers.Images{}, existing.Provider{}, registry)
-	require.ErrorIs(t, err, &fault.Fault{Code: refused.CodeNowhere})
+	require.ErrorIs(t, err, &fault.Fault{Code: imageref.CodeNowhere})
 	f, _ := errors.AsType[*fault.Fault](err)
 	require.Contains(t, f.Fix, `existing: {registry: "registry.internal:5000/slipway"}`)
 

@@ -22,8 +22,7 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/pipeline/runpackage"
-	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/s3"
+	"github.com/slipway-sh/slipway/pipeline/store/buckets"
 	providers "github.com/slipway-sh/slipway/providers/all"
 )
 
@@ -93,7 +92,7 @@ func TestAKeySignsOnlyWhatIsTheUsers(t *testing.T) {
 	dir := t.TempDir()
 	p := packer{files: runpackage.Files{}, flags: &deployment.Flags{}, options: Options{Key: key}}
 	p.flags.Source.State = "s3://mine?region=eu-central-1"
-	p.flags.Source.Program = &source.Program{Providers: providers.All(), Stores: map[string]store.Opener{"s3": s3.Opener{}}}
+	p.flags.Source.Program = &source.Program{Providers: providers.All(), Stores: buckets.All()}
 	users, err := p.flags.Source.Parse([]byte("apiVersion: slipway.sh/v1\nhooks: [{name: a, before: workflow, run: ['true']}]\n"), nil)
 	require.NoError(t, err)
 	p.deployment = &deployment.Deployment{Config: users, Inputs: deployment.Inputs{Secrets: noSecrets{}}}

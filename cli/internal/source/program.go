@@ -7,7 +7,6 @@ import (
 
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/config/deployments"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/pipeline/store"
 	"github.com/slipway-sh/slipway/providers"
@@ -73,7 +72,7 @@ func CompleteName(cmd *cobra.Command, flag string) {
 
 // Names returns the deployments with a stored configuration. Completion shows no errors.
 func Names(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	folder, err := deployments.Default()
+	folder, err := config.DefaultFolder()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

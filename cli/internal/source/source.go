@@ -15,7 +15,6 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/console"
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
-	"github.com/slipway-sh/slipway/config/deployments"
 	"github.com/slipway-sh/slipway/config/document"
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
@@ -208,7 +207,7 @@ func (s *Source) choose(w io.Writer) error {
 	case usage.InModule() || s.File != "":
 		return nil
 	}
-	folder, err := deployments.Default()
+	folder, err := config.DefaultFolder()
 	if err != nil {
 		return err
 	}
@@ -232,7 +231,7 @@ func (s *Source) choose(w io.Writer) error {
 
 // storedName is the stored deployment to use and, without --name, how it was chosen; no name: none. It warns of a name
 // that is similar to a stored one.
-func (s *Source) storedName(w io.Writer, folder deployments.Folder) (name, how string, err error) {
+func (s *Source) storedName(w io.Writer, folder config.Folder) (name, how string, err error) {
 	if s.Name != "" {
 		there, err := folder.Has(s.Name)
 		if there || err != nil {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/secret"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
@@ -39,7 +38,7 @@ const (
 // Repository is the part of a deployment's state with the backups.
 type Repository struct {
 	store *store.Store
-	vault *secret.Vault // nil: nothing is encrypted, for nothing leaves the engine
+	vault *store.Vault // nil: nothing is encrypted, for nothing leaves the engine
 }
 
 // Open returns the repository in a store.
@@ -261,7 +260,7 @@ func (r *Repository) Installed(ctx context.Context) (*contract.Installed, error)
 	if err == nil {
 		data, err = r.decrypt(installedFile, data)
 	}
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, &fault.Fault{Code: secret.CodeBadKey}) || errors.Is(err, &fault.Fault{Code: CodeDamaged}) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, &fault.Fault{Code: store.CodeBadKey}) || errors.Is(err, &fault.Fault{Code: CodeDamaged}) {
 		return nil, nil // the next install writes it anew, with the key that it has
 	} else if err != nil {
 		return nil, err

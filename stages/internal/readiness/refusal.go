@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/slipway-sh/slipway/imageref"
-	"github.com/slipway-sh/slipway/imageref/refused"
 )
 
 // Refusal is why the API server did not take an object.
@@ -127,22 +126,22 @@ func whyNoImage(image, reason, message string) string {
 		return "not found (no such host: " + m[1] + ")"
 	}
 	complete, _ := imageref.Normal(image) // what is no reference stands in no message
-	why := refused.Read(message, complete)
+	why := imageref.ReadReason(message, complete)
 	code := " (" + why.Code() + ")"
 	switch why {
-	case refused.Absent:
+	case imageref.Absent:
 		return "not found" + code
-	case refused.Login:
+	case imageref.Login:
 		return "refused by its registry" + code
-	case refused.Certificate:
+	case imageref.Certificate:
 		return "cannot be pulled: the certificate of its registry is not trusted" + code
-	case refused.Limit:
+	case imageref.Limit:
 		return "cannot be pulled now: its registry limits how often" + code
-	case refused.Proxy:
+	case imageref.Proxy:
 		return "cannot be pulled: a proxy between does not let it through" + code
 	}
 	switch {
-	case strings.HasPrefix(image, bundled) && (why == refused.Unknown || unknownHost.MatchString(message)):
+	case strings.HasPrefix(image, bundled) && (why == imageref.Unknown || unknownHost.MatchString(message)):
 		return "not found"
 	case message == "" || !strings.Contains(message, ": "): // Back-off pulling image "x"
 		return "cannot be pulled"

@@ -11,7 +11,6 @@ import (
 
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/secret"
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
@@ -65,47 +64,47 @@ func (p Backend) volume(ctx context.Context) (*store.Store, error) {
 }
 
 // Vault opens the secrets of the deployment in s; in the volume, their key lies beside them.
-// The error is secret.CodeBadKey when there is no key that could be theirs.
-func (p Backend) Vault(ctx context.Context, s *store.Store) (vault *secret.Vault, err error) {
+// The error is store.CodeBadKey when there is no key that could be theirs.
+func (p Backend) Vault(ctx context.Context, s *store.Store) (vault *store.Vault, err error) {
 	if !p.Remote() {
-		key, err := secret.LocalKey(ctx, s)
+		key, err := store.LocalVaultKey(ctx, s)
 		if err != nil {
 			return nil, err
 		}
-		return secret.Open(s, key), nil
+		return store.OpenVault(s, key), nil
 	}
 	text, err := os.ReadFile(p.KeyFile)
 	switch {
 	case err == nil:
-		key, err := secret.ParseKey(redact.New(text))
+		key, err := store.ParseVaultKey(redact.New(text))
 		if err != nil {
 			return nil, err
 		}
-		return secret.Open(s, key), nil
+		return store.OpenVault(s, key), nil
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("read the key of the deployment's secrets: %w", err)
 	}
-	names, err := secret.Open(s, nil).Names(ctx)
+	names, err := store.OpenVault(s, nil).Names(ctx)
 	switch {
 	case err != nil:
 		return nil, err
 	case !p.MakeKey:
-		return nil, secret.Missing(errors.New("none was given, and in a bucket it would lie beside what it protects"), len(names) > 0)
+		return nil, store.MissingVaultKey(errors.New("none was given, and in a bucket it would lie beside what it protects"), len(names) > 0)
 	}
 	volume, err := p.volume(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, volume.Close()) }()
-	if _, err := volume.Get(ctx, secret.KeyFile); errors.Is(err, fs.ErrNotExist) && len(names) > 0 {
+	if _, err := volume.Get(ctx, store.VaultKeyFile); errors.Is(err, fs.ErrNotExist) && len(names) > 0 {
 		// A key that is made now opens nothing that is there already.
-		return nil, secret.Missing(fmt.Errorf("%s holds secrets, and their key is on the engine that made it", s.Location()), true)
+		return nil, store.MissingVaultKey(fmt.Errorf("%s holds secrets, and their key is on the engine that made it", s.Location()), true)
 	}
-	key, err := secret.LocalKey(ctx, volume)
+	key, err := store.LocalVaultKey(ctx, volume)
 	if err != nil {
 		return nil, err
 	}
-	return secret.Open(s, key), nil
+	return store.OpenVault(s, key), nil
 }
 
 // kubeconfig is the secret that is the administrator's access to the cluster.
@@ -158,7 +157,7 @@ func (p Backend) SealKubeconfig(ctx context.Context, s *store.Store, generation 
 // volume does not count: another engine may have removed the deployment since.
 func (p Backend) HasKubeconfig(ctx context.Context, s *store.Store) (bool, error) {
 	if p.Remote() {
-		names, err := secret.Open(s, nil).Names(ctx)
+		names, err := store.OpenVault(s, nil).Names(ctx)
 		return slices.Contains(names, kubeconfig), err
 	}
 	_, err := os.Stat(p.kubeconfigFile())
@@ -231,7 +230,7 @@ func (p Backend) ClusterLost(ctx context.Context, s *store.Store) (bool, error) 
 // ForgetCluster removes the access to a cluster that was removed, whose volume would be missed
 // otherwise: from the store, and from the volume where that is not the store.
 func (p Backend) ForgetCluster(ctx context.Context, w *Work) error {
-	err := secret.Remove(ctx, w.Store, w.Generation, kubeconfig)
+	err := store.RemoveSecret(ctx, w.Store, w.Generation, kubeconfig)
 	if err == nil {
 		err = w.Held(ctx)
 	}

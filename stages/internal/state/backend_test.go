@@ -11,7 +11,6 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/secret"
 	"github.com/slipway-sh/slipway/stages/internal/state"
 )
 
@@ -67,7 +66,7 @@ func TestKubeconfigIsSealed(t *testing.T) {
 		known, err := second.HasKubeconfig(t.Context(), s)
 		require.NoError(t, err)
 		require.True(t, known)
-		missing := &fault.Fault{Code: secret.CodeBadKey}
+		missing := &fault.Fault{Code: store.CodeBadKey}
 		require.ErrorIs(t, second.CheckSecrets(t.Context(), s), missing)
 		require.ErrorIs(t, second.RestoreKubeconfig(t.Context(), s), missing)
 		_, err = second.Kubeconfig(t.Context(), s)
@@ -83,12 +82,12 @@ func TestKubeconfigIsSealed(t *testing.T) {
 	})
 	t.Run("with another key", func(t *testing.T) {
 		second, s := machine(t, bucket)
-		_, text, err := secret.NewKey()
+		_, text, err := store.NewVaultKey()
 		require.NoError(t, err)
 		second.KeyFile = filepath.Join(t.TempDir(), "key")
 		require.NoError(t, os.WriteFile(second.KeyFile, text.Reveal(), 0o400))
 		err = second.CheckSecrets(t.Context(), s)
-		require.ErrorIs(t, err, &fault.Fault{Code: secret.CodeBadKey})
+		require.ErrorIs(t, err, &fault.Fault{Code: store.CodeBadKey})
 		require.Equal(t, fault.Preflight, fault.ClassOf(err))
 	})
 	t.Run("with the key", func(t *testing.T) {

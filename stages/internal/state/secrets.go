@@ -11,7 +11,6 @@ import (
 
 	access "github.com/slipway-sh/slipway/config/kubeconfig"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/secret"
 )
 
 // Secrets calls hide with every secret that a container has for the deployment: the
@@ -27,7 +26,7 @@ func (p Backend) Secrets(hide func(string)) error {
 		each func(text []byte, hide func(string))
 	}{
 		{p.KeyFile, identities},
-		{filepath.Join(p.Volume, filepath.FromSlash(secret.KeyFile)), identities},
+		{filepath.Join(p.Volume, filepath.FromSlash(store.VaultKeyFile)), identities},
 		{p.CredentialsFile, credentials},
 		{p.kubeconfigFile(), access.Secrets},
 	} {

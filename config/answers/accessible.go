@@ -1,4 +1,4 @@
-package form
+package answers
 
 import (
 	"context"
@@ -9,12 +9,11 @@ import (
 
 	"github.com/charmbracelet/huh"
 
-	"github.com/slipway-sh/slipway/config/answers"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 )
 
 // askPage asks the questions of a page in huh's accessible mode, which shows no help of its own.
-func askPage(in io.Reader, out io.Writer, p answers.Page, field func(answers.Question) huh.Field) {
+func askPage(in io.Reader, out io.Writer, p Page, field func(Question) huh.Field) {
 	fmt.Fprintf(out, "\n%s. %s\n", redact.OneLine(p.Title), below(p.Help))
 	for _, q := range p.Questions {
 		fmt.Fprintf(out, "\n%s: %s\n", redact.OneLine(q.Title()), below(describe(q)))

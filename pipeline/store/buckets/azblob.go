@@ -1,5 +1,4 @@
-// Package azblob opens stores in containers of Azure Blob Storage.
-package azblob
+package buckets
 
 import (
 	"context"
@@ -17,15 +16,15 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/store"
 )
 
-// Opener opens URLs such as azblob://container?storage_account=name. Further
+// AzureBlob opens URLs such as azblob://container?storage_account=name. Further
 // parameters are those of gocloud.dev/blob/azureblob. The account and the
 // credentials come from the variables AZURE_STORAGE_ACCOUNT, AZURE_STORAGE_KEY,
 // AZURE_STORAGE_SAS_TOKEN or AZURE_STORAGE_CONNECTION_STRING, else from where
 // Azure's default credential looks.
-type Opener struct{}
+type AzureBlob struct{}
 
 // OpenBucketURL opens the container that u names, without connecting to it.
-func (Opener) OpenBucketURL(ctx context.Context, u *url.URL) (*blob.Bucket, error) {
+func (AzureBlob) OpenBucketURL(ctx context.Context, u *url.URL) (*blob.Bucket, error) {
 	// The token is sent wherever requests go, so the URL must not choose the account.
 	if os.Getenv("AZURE_STORAGE_SAS_TOKEN") != "" && u.RawQuery != "" {
 		return nil, errors.New("with AZURE_STORAGE_SAS_TOKEN the account is given by variables, too, and not by parameters of the URL")
@@ -38,7 +37,7 @@ func (Opener) OpenBucketURL(ctx context.Context, u *url.URL) (*blob.Bucket, erro
 }
 
 // Kind classifies an error of a container.
-func (Opener) Kind(err error) store.Kind {
+func (AzureBlob) Kind(err error) store.Kind {
 	switch {
 	case bloberror.HasCode(err, bloberror.BlobNotFound):
 		return store.Absent
@@ -62,7 +61,7 @@ func (Opener) Kind(err error) store.Kind {
 }
 
 // Credentials returns the variables that may hold credentials.
-func (Opener) Credentials() []string {
+func (AzureBlob) Credentials() []string {
 	return []string{
 		"AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN",
 		"AZURE_TENANT_ID", "AZURE_CLIENT_ID", "AZURE_CLIENT_SECRET",

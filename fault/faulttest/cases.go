@@ -1,5 +1,4 @@
-// Package documenttest reads broken documents, and what is wrong with each, from txtar archives.
-package documenttest
+package faulttest
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-package deployments_test
+package config_test
 
 import (
 	"io/fs"
@@ -8,14 +8,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/slipway-sh/slipway/config/deployments"
+	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 )
 
 // folder returns a folder with deployments of these names.
-func folder(t *testing.T, names ...string) deployments.Folder {
+func folder(t *testing.T, names ...string) config.Folder {
 	t.Helper()
-	f := deployments.Folder(filepath.Join(t.TempDir(), "new", "slipway"))
+	f := config.Folder(filepath.Join(t.TempDir(), "new", "slipway"))
 	for _, name := range names {
 		require.NoError(t, f.Write(name, []byte("# "+name+"\n")))
 	}
@@ -148,7 +148,7 @@ func TestAFolderThatCannotBeUsed(t *testing.T) {
 
 	file := filepath.Join(t.TempDir(), "file")
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
-	f = deployments.Folder(file)
+	f = config.Folder(file)
 	there, err := f.Has("a")
 	require.NoError(t, err)
 	require.False(t, there, "nothing can be in a file")
@@ -160,25 +160,25 @@ func TestWhereTheFolderIs(t *testing.T) {
 	t.Setenv("HOME", home)
 	t.Setenv("XDG_CONFIG_HOME", filepath.Join(home, "xdg"))
 	t.Setenv("SLIPWAY_CONFIG_DIR", filepath.Join(home, "mine"))
-	f, err := deployments.Default()
+	f, err := config.DefaultFolder()
 	require.NoError(t, err)
 	require.Equal(t, filepath.Join(home, "mine", "deployments", "a.yaml"), f.File("a"))
 
 	t.Setenv("SLIPWAY_CONFIG_DIR", "here")
-	f, err = deployments.Default()
+	f, err = config.DefaultFolder()
 	require.NoError(t, err)
 	require.True(t, filepath.IsAbs(f.File("a")))
 
 	t.Setenv("SLIPWAY_CONFIG_DIR", "")
 	dir, err := os.UserConfigDir()
 	require.NoError(t, err)
-	f, err = deployments.Default()
+	f, err = config.DefaultFolder()
 	require.NoError(t, err)
-	require.Equal(t, deployments.Folder(filepath.Join(dir, "slipway")), f)
+	require.Equal(t, config.Folder(filepath.Join(dir, "slipway")), f)
 
 	t.Setenv("XDG_CONFIG_HOME", "relative")
 	if _, err := os.UserConfigDir(); err != nil { // macOS does not ask for it
-		_, err = deployments.Default()
+		_, err = config.DefaultFolder()
 		require.ErrorIs(t, err, &fault.Fault{Code: "CFG-010"})
 	}
 }
@@ -187,7 +187,7 @@ func TestWhoHasNoHomeHasNoDeployments(t *testing.T) {
 	for _, variable := range []string{"HOME", "XDG_CONFIG_HOME", "SLIPWAY_CONFIG_DIR"} {
 		t.Setenv(variable, "")
 	}
-	f, err := deployments.Default()
+	f, err := config.DefaultFolder()
 	require.NoError(t, err)
 	names, err := f.Names()
 	require.NoError(t, err)

@@ -1,4 +1,4 @@
-package gs_test
+package buckets_test
 
 import (
 	"errors"
@@ -13,25 +13,20 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/gs"
 )
 
-func options() store.Options {
-	return store.Options{Openers: map[string]store.Opener{"gs": gs.Opener{}}}
-}
-
-// answering opens a store on a server with the same response to every request. No test
+// googleAnswering opens a store on a server with the same response to every request. No test
 // runs against a real Google Cloud.
-func answering(t *testing.T, status int, message string) *store.Store {
+func googleAnswering(t *testing.T, status int, message string) *store.Store {
 	t.Helper()
-	return serving(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	return googleServing(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(status)
 		fmt.Fprintf(w, `{"error":{"code":%d,"message":%q}}`, status, message)
 	}))
 }
 
-func serving(t *testing.T, h http.Handler) *store.Store {
+func googleServing(t *testing.T, h http.Handler) *store.Store {
 	t.Helper()
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
@@ -41,28 +36,28 @@ func serving(t *testing.T, h http.Handler) *store.Store {
 	return s
 }
 
-func TestErrors(t *testing.T) {
-	_, err := answering(t, 404, "No such object: bucket/a/k").Get(t.Context(), "a/k")
+func TestGoogleStorage_errors(t *testing.T) {
+	_, err := googleAnswering(t, 404, "No such object: bucket/a/k").Get(t.Context(), "a/k")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	for _, c := range []struct {
 		status int
 		want   fault.Code
 	}{{401, store.CodeRefused}, {403, store.CodeRefused}, {400, store.CodeUnreachable}} {
-		s := answering(t, c.status, "no")
+		s := googleAnswering(t, c.status, "no")
 		_, err := s.Get(t.Context(), "a/k")
 		require.ErrorIs(t, err, &fault.Fault{Code: c.want}, c.status)
 		require.ErrorIs(t, s.Check(t.Context()), &fault.Fault{Code: c.want}, c.status)
 		require.ErrorIs(t, s.Put(t.Context(), "a/k", []byte("x")), &fault.Fault{Code: c.want}, c.status)
 	}
-	s := answering(t, 404, "The specified bucket does not exist.")
+	s := googleAnswering(t, 404, "The specified bucket does not exist.")
 	require.ErrorIs(t, s.Check(t.Context()), &fault.Fault{Code: store.CodeNoBucket})
 	require.ErrorIs(t, s.Put(t.Context(), "a/k", []byte("x")), &fault.Fault{Code: store.CodeNoBucket})
-	require.ErrorIs(t, answering(t, 412, "no").Create(t.Context(), "k", []byte("x")), store.ErrExists)
+	require.ErrorIs(t, googleAnswering(t, 412, "no").Create(t.Context(), "k", []byte("x")), store.ErrExists)
 }
 
-func TestCreate_asksForAbsence(t *testing.T) {
+func TestGoogleStorage_asksForAbsence(t *testing.T) {
 	var conditions []string
-	s := serving(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := googleServing(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conditions = append(conditions, r.URL.Query().Get("ifGenerationMatch"))
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, `{"name":"k","bucket":"bucket","size":"1"}`)
@@ -71,7 +66,7 @@ func TestCreate_asksForAbsence(t *testing.T) {
 	require.Equal(t, []string{"0"}, conditions, "one request, with the condition")
 }
 
-func TestOpen(t *testing.T) {
+func TestGoogleStorage_open(t *testing.T) {
 	for _, bad := range []string{"gs://b?anonymous=true&nonsense=1"} {
 		_, err := store.Open(t.Context(), bad, options())
 		require.ErrorIs(t, err, &fault.Fault{Code: store.CodeURL}, bad)

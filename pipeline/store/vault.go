@@ -1,7 +1,4 @@
-// Package secret stores secrets in a deployment's store, encrypted with age: those that
-// steps share and that are not Kubernetes Secrets. Anyone who can read the store can
-// see their names and approximate lengths.
-package secret
+package store
 
 import (
 	"bytes"
@@ -18,7 +15,6 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/redact"
-	"github.com/slipway-sh/slipway/pipeline/store"
 )
 
 // CodeBadKey: the key of the deployment's secrets is not valid, another one encrypted them,
@@ -27,32 +23,32 @@ const CodeBadKey fault.Code = "SEC-002"
 
 // Keys, and the kind and version with which the encrypted records are sealed.
 const (
-	prefix  = "secrets/"
-	suffix  = ".age"
-	kind    = "secret"
-	version = 1
+	secretPrefix  = "secrets/"
+	secretSuffix  = ".age"
+	secretKind    = "secret"
+	secretVersion = 1
 )
 
-// KeyFile is where in the store LocalKey stores a deployment's key.
-const KeyFile = prefix + "identity"
+// VaultKeyFile is where in the store LocalVaultKey stores a deployment's key.
+const VaultKeyFile = secretPrefix + "identity"
 
-// Key encrypts and decrypts secrets. It is an age identity.
-type Key struct {
+// VaultKey encrypts and decrypts secrets. It is an age identity.
+type VaultKey struct {
 	identity  age.Identity
 	recipient age.Recipient
 }
 
-// NewKey generates a key and returns it together with the text that ParseKey reads.
-func NewKey() (*Key, redact.Value, error) {
+// NewVaultKey generates a key and returns it together with the text that ParseVaultKey reads.
+func NewVaultKey() (*VaultKey, redact.Value, error) {
 	id, err := age.GenerateX25519Identity()
 	if err != nil {
 		return nil, redact.Value{}, fmt.Errorf("make a key: %w", err)
 	}
-	return &Key{id, id.Recipient()}, redact.New([]byte(id.String() + "\n")), nil
+	return &VaultKey{id, id.Recipient()}, redact.New([]byte(id.String() + "\n")), nil
 }
 
-// ParseKey reads the file that age-keygen writes: one identity, and comments.
-func ParseKey(text redact.Value) (*Key, error) {
+// ParseVaultKey reads the file that age-keygen writes: one identity, and comments.
+func ParseVaultKey(text redact.Value) (*VaultKey, error) {
 	ids, err := age.ParseIdentities(bytes.NewReader(text.Reveal()))
 	if err == nil && len(ids) != 1 {
 		err = fmt.Errorf("it holds %d identities, want one", len(ids))
@@ -60,67 +56,63 @@ func ParseKey(text redact.Value) (*Key, error) {
 		err = errors.New("it is no identity of age") // age's error may quote it
 	}
 	if err != nil {
-		return nil, unreadable(err)
+		return nil, badIdentity(err)
 	}
 	switch id := ids[0].(type) {
 	case *age.X25519Identity:
-		return &Key{id, id.Recipient()}, nil
+		return &VaultKey{id, id.Recipient()}, nil
 	case *age.HybridIdentity:
-		return &Key{id, id.Recipient()}, nil
+		return &VaultKey{id, id.Recipient()}, nil
 	}
-	return nil, unreadable(fmt.Errorf("it is an identity of type %T", ids[0]))
+	return nil, badIdentity(fmt.Errorf("it is an identity of type %T", ids[0]))
 }
 
-// local is the part of a store that LocalKey needs.
-type local interface {
-	Get(ctx context.Context, key string) ([]byte, error)
-	Create(ctx context.Context, key string, data []byte) error
-}
-
-// LocalKey returns the key that is stored in s itself, generating it if there is none;
+// LocalVaultKey returns the key that is stored in s itself, generating it if there is none;
 // concurrent callers get the same key. s must not be a bucket. Such a key only protects
 // secrets that are copied out of the store.
-func LocalKey(ctx context.Context, s local) (*Key, error) {
-	text, err := s.Get(ctx, KeyFile)
+func LocalVaultKey(ctx context.Context, s *Store) (*VaultKey, error) {
+	text, err := s.Get(ctx, VaultKeyFile)
 	if err == nil {
-		return ParseKey(redact.New(text))
+		return ParseVaultKey(redact.New(text))
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	key, value, err := NewKey()
+	key, value, err := NewVaultKey()
 	if err != nil {
 		return nil, err
 	}
-	err = s.Create(ctx, KeyFile, value.Reveal())
-	if errors.Is(err, store.ErrExists) {
-		return LocalKey(ctx, s)
+	err = s.Create(ctx, VaultKeyFile, value.Reveal())
+	if errors.Is(err, ErrExists) {
+		return LocalVaultKey(ctx, s)
 	}
 	return key, err
 }
 
-// Vault holds secrets by name in a store. It is safe for concurrent use.
+// Vault holds secrets by name in a deployment's store, encrypted with age: those that steps share and that
+// are not Kubernetes Secrets. Anyone who can read the store can see their names and approximate lengths. It
+// is safe for concurrent use.
 type Vault struct {
-	store store.Values
-	key   *Key
+	store Values
+	key   *VaultKey
 }
 
-// Open returns the vault in s. It does not access s.
-func Open(s store.Values, key *Key) *Vault { return &Vault{s, key} }
+// OpenVault returns the vault in s. It does not access s.
+func OpenVault(s Values, key *VaultKey) *Vault { return &Vault{s, key} }
 
-// record is the plaintext of a secret. age detects that a secret is incomplete, and the
+// secretRecord is the plaintext of a secret. age detects that a secret is incomplete, and the
 // name that it was swapped with another.
-type record struct {
+type secretRecord struct {
 	Name  string `json:"name"`
 	Value []byte `json:"value"`
 }
 
-func versionsOf(name string) store.Versions {
-	return store.Versions{Prefix: prefix + name + "/", Suffix: suffix}
+func versionsOfSecret(name string) Versions {
+	return Versions{Prefix: secretPrefix + name + "/", Suffix: secretSuffix}
 }
 
-// Remove removes a secret under the deployment's lock of a generation.
-func Remove(ctx context.Context, s store.Values, generation int64, name string) error {
-	return versionsOf(name).Remove(ctx, s, generation)
+// RemoveSecret removes a secret under the deployment's lock of a generation.
+func RemoveSecret(ctx context.Context, s Values, generation int64, name string) error {
+	return versionsOfSecret(name).Remove(ctx, s, generation)
 }
 
 // Put creates or replaces a secret under the deployment's lock of a generation.
@@ -129,12 +121,12 @@ func (v *Vault) Put(ctx context.Context, generation int64, name string, value re
 	if err != nil {
 		return err
 	}
-	return versionsOf(name).Put(ctx, v.store, generation, data)
+	return versionsOfSecret(name).Put(ctx, v.store, generation, data)
 }
 
 // Encrypt encrypts what is stored elsewhere, under a name that Decrypt must be given.
 func (v *Vault) Encrypt(name string, value []byte) ([]byte, error) {
-	plain, err := store.Seal(kind, version, record{name, value})
+	plain, err := Seal(secretKind, secretVersion, secretRecord{name, value})
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +146,7 @@ func (v *Vault) Encrypt(name string, value []byte) ([]byte, error) {
 
 // Get returns a secret. The error is fs.ErrNotExist if there is none.
 func (v *Vault) Get(ctx context.Context, name string) (redact.Value, error) {
-	data, _, err := versionsOf(name).Newest(ctx, v.store)
+	data, _, err := versionsOfSecret(name).Newest(ctx, v.store)
 	if err != nil {
 		return redact.Value{}, err
 	}
@@ -170,32 +162,32 @@ func (v *Vault) Decrypt(name string, data []byte) ([]byte, error) {
 			Err: errors.New("it was encrypted with another key"),
 			Fix: "use the key that the deployment was installed with: " + giveKey}
 	} else if err != nil {
-		return nil, damaged(name, err)
+		return nil, damagedSecret(name, err)
 	}
 	plain, err := io.ReadAll(r)
 	if err != nil {
-		return nil, damaged(name, err)
+		return nil, damagedSecret(name, err)
 	}
-	var rec record
-	if err := store.Unseal(plain, kind, version, &rec); err != nil {
-		return nil, damaged(name, err)
+	var rec secretRecord
+	if err := Unseal(plain, secretKind, secretVersion, &rec); err != nil {
+		return nil, damagedSecret(name, err)
 	}
 	if rec.Name != name {
-		return nil, damaged(name, fmt.Errorf("it is secret %s", rec.Name))
+		return nil, damagedSecret(name, fmt.Errorf("it is secret %s", rec.Name))
 	}
 	return rec.Value, nil
 }
 
 // Names returns the names of the secrets in the vault, sorted.
 func (v *Vault) Names(ctx context.Context) ([]string, error) {
-	keys, err := v.store.List(ctx, prefix)
+	keys, err := v.store.List(ctx, secretPrefix)
 	if err != nil {
 		return nil, err
 	}
 	var names []string
 	for _, k := range keys {
-		if _, is := store.Generation(k); is && strings.HasSuffix(k, suffix) {
-			names = append(names, path.Dir(strings.TrimPrefix(k, prefix)))
+		if _, is := Generation(k); is && strings.HasSuffix(k, secretSuffix) {
+			names = append(names, path.Dir(strings.TrimPrefix(k, secretPrefix)))
 		}
 	}
 	slices.Sort(names)
@@ -215,16 +207,16 @@ func (v *Vault) Check(ctx context.Context) error {
 	return err
 }
 
-// Missing returns the fault for a key that was not given; err is why one is needed, and
+// MissingVaultKey returns the fault for a key that was not given; err is why one is needed, and
 // used whether there are secrets that it encrypted.
-func Missing(err error, used bool) error {
+func MissingVaultKey(err error, used bool) error {
 	if used {
 		return badKey(err, "give the key that the deployment was installed with: "+giveKey+"; docs/state.md says how to copy it from the engine; if it is lost for good, nothing reads these secrets any more, and slipway destroy removes the deployment, all its data included, so that it can be installed anew")
 	}
 	return badKey(err, "make one with age-keygen, keep it, and "+giveKey)
 }
 
-func unreadable(err error) error {
+func badIdentity(err error) error {
 	return badKey(err, "give the file that age-keygen wrote when the deployment was first installed: "+giveKey)
 }
 
@@ -235,7 +227,7 @@ func badKey(err error, fix string) error {
 // giveKey is the part of a remedy that explains how to pass the key to a run.
 const giveKey = "name it in the configuration: state: {key: \"env:NAME\"} or \"file:PATH\""
 
-func damaged(name string, err error) error {
-	return &fault.Fault{Code: store.CodeDamaged, Class: fault.Step, Op: "decrypt secret " + name, Err: err,
-		Fix: "remove all below " + prefix + name + "/ from the store; the step that made it makes it again: slipway install"}
+func damagedSecret(name string, err error) error {
+	return &fault.Fault{Code: CodeDamaged, Class: fault.Step, Op: "decrypt secret " + name, Err: err,
+		Fix: "remove all below " + secretPrefix + name + "/ from the store; the step that made it makes it again: slipway install"}
 }

@@ -1,4 +1,4 @@
-package refused
+package imageref
 
 import (
 	"context"
@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	digest = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-	ref    = "registry.test:5000/team/web@" + digest
-	url5k  = "https://registry.test:5000/v2/team/web/manifests/" + digest
+	pulled = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+	ref    = "registry.test:5000/team/web@" + pulled
+	url5k  = "https://registry.test:5000/v2/team/web/manifests/" + pulled
 )
 
 // TestTheWordsOfContainerd: what the resolvers of containerd v2.1.5, which earlier engines had, and
@@ -34,15 +34,15 @@ func TestTheWordsOfContainerd(t *testing.T) {
 		`pull access denied, repository does not exist or may require authorization: authorization failed: no basic auth credentials`:                                                                   Login,
 		`failed to authorize: failed to fetch anonymous token: unexpected status from GET request to https://registry.test:5000/token?scope=repository%3Ateam%2Fweb%3Apull&service=x: 401 Unauthorized`: Login,
 		`failed to authorize: failed to fetch oauth token: unexpected status from GET request to https://registry.test:5000/token?scope=repository%3Ateam%2Fweb%3Apull&service=x: 401 Unauthorized`:     Login,
-		`pulling from host registry.test:5000 failed with status code [manifests ` + digest + `]: 401 Unauthorized`:                                                                                     Login,
-		`pulling from host registry.test:5000 failed with status code [manifests ` + digest + `]: 403 Forbidden`:                                                                                        Login,
+		`pulling from host registry.test:5000 failed with status code [manifests ` + pulled + `]: 401 Unauthorized`:                                                                                     Login,
+		`pulling from host registry.test:5000 failed with status code [manifests ` + pulled + `]: 403 Forbidden`:                                                                                        Login,
 		`failed to authorize: failed to fetch oauth token: unexpected status: 401 Unauthorized`:                                                                                                         Login,
 
 		ref + `: not found`: Absent,
 
 		`unexpected status from HEAD request to ` + url5k + `: 429 Too Many Requests`:                                                                                        Limit,
 		`httpReadSeeker: failed open: unexpected status from GET request to ` + url5k + ": 429 Too Many Requests\ntoomanyrequests: You have reached your pull rate limit.":   Limit,
-		`pulling from host registry.test:5000 failed with status code [manifests ` + digest + `]: 429 Too Many Requests`:                                                     Limit,
+		`pulling from host registry.test:5000 failed with status code [manifests ` + pulled + `]: 429 Too Many Requests`:                                                     Limit,
 		`httpReadSeeker: failed open: unexpected status code ` + url5k + `: 429 Too Many Requests - Server message: toomanyrequests: You have reached your pull rate limit.`: Limit,
 
 		`failed to do request: Head "` + url5k + `": Proxy Authentication Required`:                                                                      Proxy,
@@ -50,17 +50,17 @@ func TestTheWordsOfContainerd(t *testing.T) {
 		`failed to do request: Head "` + url5k + `": Bad Gateway`:                                                                                        Proxy,
 		`failed to do request: Head "` + url5k + `": proxyconnect tcp: dial tcp 127.0.0.1:1: connect: connection refused`:                                Proxy,
 		`failed to do request: Head "` + url5k + `": proxyconnect tcp: tls: failed to verify certificate: x509: certificate signed by unknown authority`: Proxy,
-		`unexpected status from HEAD request to http://registry.test:5000/v2/team/web/manifests/` + digest + `: 407 Proxy Authentication Required`:       Proxy,
-		`pulling from host registry.test:5000 failed with status code [manifests ` + digest + `]: 407 Proxy Authentication Required`:                     Proxy,
+		`unexpected status from HEAD request to http://registry.test:5000/v2/team/web/manifests/` + pulled + `: 407 Proxy Authentication Required`:       Proxy,
+		`pulling from host registry.test:5000 failed with status code [manifests ` + pulled + `]: 407 Proxy Authentication Required`:                     Proxy,
 
 		`unexpected status from HEAD request to ` + url5k + `: 503 Service Unavailable`:                            Unreachable,
-		`pulling from host registry.test:5000 failed with status code [manifests ` + digest + `]: 502 Bad Gateway`: Unreachable,
+		`pulling from host registry.test:5000 failed with status code [manifests ` + pulled + `]: 502 Bad Gateway`: Unreachable,
 		`failed to do request: Head "` + url5k + `": http: server gave HTTP response to HTTPS client`:              PlainHTTP,
 	} {
-		require.Equal(t, want, Read(says, ref), says)
+		require.Equal(t, want, ReadReason(says, ref), says)
 		whole := `Failed to pull image "` + ref + `": rpc error: code = Unknown desc = failed to pull and unpack image "` + ref + `": failed to resolve reference "` + ref + `": ` + says
-		require.Equal(t, want, Read(whole, ref), "as the kubelet repeats it")
-		require.Equal(t, want, Read(`input: container.from failed to resolve image "`+ref+`" (platform: "linux/amd64"): failed to resolve source metadata for `+ref+`: `+says, ref), "as the engine repeats it")
+		require.Equal(t, want, ReadReason(whole, ref), "as the kubelet repeats it")
+		require.Equal(t, want, ReadReason(`input: container.from failed to resolve image "`+ref+`" (platform: "linux/amd64"): failed to resolve source metadata for `+ref+`: `+says, ref), "as the engine repeats it")
 	}
 }
 
@@ -95,9 +95,9 @@ func TestTheWordsOfOthers(t *testing.T) {
 		`dial tcp 192.0.2.1:407: connect: connection refused`:                                                           Unreachable,
 		`something new`: Unknown,
 	} {
-		require.Equal(t, want, Read(says), says)
+		require.Equal(t, want, ReadReason(says), says)
 	}
-	require.Equal(t, Absent, Read("docker.io/library/unauthorized:1: not found", "docker.io/library/unauthorized:1"), "a name decides nothing")
+	require.Equal(t, Absent, ReadReason("docker.io/library/unauthorized:1: not found", "docker.io/library/unauthorized:1"), "a name decides nothing")
 }
 
 func TestEachReasonHasACodeAndARemedy(t *testing.T) {
@@ -156,12 +156,12 @@ func TestRequests(t *testing.T) {
 	} {
 		_, err := (&http.Client{Transport: c.transport}).Get(c.url + "/v2/")
 		require.Error(t, err, what)
-		require.Equal(t, c.want, OfRequest(err, strings.TrimPrefix(c.url, "https://"), 0), "%s: %v", what, err)
-		require.Equal(t, c.want, OfRequest(err, "", http.StatusBadRequest), "%s, and then an answer", what)
+		require.Equal(t, c.want, RequestReason(err, strings.TrimPrefix(c.url, "https://"), 0), "%s: %v", what, err)
+		require.Equal(t, c.want, RequestReason(err, "", http.StatusBadRequest), "%s, and then an answer", what)
 	}
 	for status, want := range map[int]Reason{
 		401: Login, 403: Login, 404: Absent, 407: Proxy, 429: Limit, 500: Unreachable, 503: Unreachable, 400: Unknown, 0: Unknown,
 	} {
-		require.Equal(t, want, OfRequest(io.ErrUnexpectedEOF, "", status), "%d", status)
+		require.Equal(t, want, RequestReason(io.ErrUnexpectedEOF, "", status), "%d", status)
 	}
 }

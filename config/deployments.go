@@ -1,6 +1,4 @@
-// Package deployments stores a user's configurations by the names of their deployments,
-// and which of them is the current one, in the user's configuration folder.
-package deployments
+package config
 
 import (
 	"errors"
@@ -13,18 +11,17 @@ import (
 	"syscall"
 
 	"github.com/slipway-sh/slipway/bounded"
-	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/document"
 	"github.com/slipway-sh/slipway/config/folder"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/atomicfile"
 )
 
-// The codes of this package's faults.
+// The codes of the faults of a Folder.
 const (
-	// CodeNone: no configuration is stored under that name, or the configuration of the
+	// CodeNotStored: no configuration is stored under that name, or the configuration of the
 	// current deployment no longer exists.
-	CodeNone fault.Code = "CFG-008"
+	CodeNotStored fault.Code = "CFG-008"
 	// CodeFolder: the folder with the stored configurations cannot be read or
 	// written.
 	CodeFolder fault.Code = "CFG-010"
@@ -34,32 +31,33 @@ const (
 // configurations.
 const EnvFolder = folder.Env
 
-// Folder is the directory with the user's configurations; it need not exist. A user without
-// a home directory has the zero Folder, which is empty and cannot be written to.
+// Folder is the directory with the user's configurations by the names of their deployments, and which of
+// them is the current one; it need not exist. A user without a home directory has the zero Folder, which
+// is empty and cannot be written to.
 //
 // Its methods may be called by several processes at the same time.
 type Folder string
 
-// Default returns the folder in EnvFolder, or else slipway in the user's configuration
+// DefaultFolder returns the folder in EnvFolder, or else slipway in the user's configuration
 // directory (XDG_CONFIG_HOME, ~/.config).
-func Default() (Folder, error) {
+func DefaultFolder() (Folder, error) {
 	dir, err := folder.Default()
 	if err != nil {
-		return "", unusable("find the user's configuration folder", err)
+		return "", folderFault("find the user's configuration folder", err)
 	}
 	return Folder(dir), nil
 }
 
-// suffix is the suffix of the files.
-const suffix = ".yaml"
+// configSuffix is the suffix of the files.
+const configSuffix = ".yaml"
 
 // File returns the path for the configuration named name, whether it exists or not; empty
 // if that is not a valid name.
 func (f Folder) File(name string) string {
-	if f == "" || !config.IsName(name) {
+	if f == "" || !IsName(name) {
 		return ""
 	}
-	return filepath.Join(f.dir(), name+suffix)
+	return filepath.Join(f.dir(), name+configSuffix)
 }
 
 func (f Folder) dir() string { return filepath.Join(string(f), "deployments") }
@@ -74,11 +72,11 @@ func (f Folder) Names() ([]string, error) {
 	}
 	entries, err := os.ReadDir(f.dir())
 	if err != nil && !absent(err) {
-		return nil, unusable("list the deployments", err)
+		return nil, folderFault("list the deployments", err)
 	}
 	var names []string
 	for _, e := range entries {
-		name, ok := strings.CutSuffix(e.Name(), suffix)
+		name, ok := strings.CutSuffix(e.Name(), configSuffix)
 		if !ok {
 			continue
 		}
@@ -105,13 +103,13 @@ func (f Folder) Has(name string) (bool, error) {
 	case absent(err):
 		return false, nil
 	case err != nil:
-		return false, unusable("look for deployment "+name, err)
+		return false, folderFault("look for deployment "+name, err)
 	}
 	return info.Mode().IsRegular(), nil
 }
 
 // Find returns the path of the configuration stored under name. If there is none, the
-// error is a fault CodeNone.
+// error is a fault CodeNotStored.
 func (f Folder) Find(name string) (string, error) {
 	there, err := f.Has(name)
 	if err != nil {
@@ -124,10 +122,10 @@ func (f Folder) Find(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	none := &fault.Fault{Code: CodeNone, Class: fault.Usage, Op: "find deployment " + document.Quote(name)}
+	none := &fault.Fault{Code: CodeNotStored, Class: fault.Usage, Op: "find deployment " + document.Quote(name)}
 	switch {
 	case f == "":
-		return "", unusable("find deployment "+document.Quote(name), errNoHome)
+		return "", folderFault("find deployment "+document.Quote(name), errNoHome)
 	case len(names) == 0:
 		none.Err, none.Fix = fmt.Errorf("there are none in %s", f.dir()), "create it: slipway configure"
 	default:
@@ -146,27 +144,27 @@ func (f Folder) Find(name string) (string, error) {
 func (f Folder) Write(name string, text []byte) error {
 	op := "save the configuration of deployment " + name
 	if f == "" {
-		return unusable(op, errNoHome)
+		return folderFault(op, errNoHome)
 	}
 	file := f.File(name)
 	if file == "" {
 		return fmt.Errorf("save a configuration: %s is not a valid name for a deployment", document.Quote(name))
 	}
 	if err := os.MkdirAll(f.dir(), 0o700); err != nil {
-		return unusable(op, err)
+		return folderFault(op, err)
 	}
-	return unusable(op, atomicfile.Write(file, text, 0o600))
+	return folderFault(op, atomicfile.Write(file, text, 0o600))
 }
 
 // Current returns the name of the deployment chosen with Use; empty if there is none. If
-// its configuration no longer exists, the error is a fault CodeNone.
+// its configuration no longer exists, the error is a fault CodeNotStored.
 func (f Folder) Current() (string, error) {
 	if f == "" {
 		return "", nil
 	}
 	text, err := bounded.File(f.current(), bounded.Written)
 	if err != nil && !absent(err) {
-		return "", unusable("read which deployment is the current one", err)
+		return "", folderFault("read which deployment is the current one", err)
 	}
 	name := strings.TrimSpace(string(text))
 	if name == "" {
@@ -177,7 +175,7 @@ func (f Folder) Current() (string, error) {
 		return "", err
 	}
 	if !there {
-		return "", &fault.Fault{Code: CodeNone, Class: fault.Usage, Op: "find the current deployment",
+		return "", &fault.Fault{Code: CodeNotStored, Class: fault.Usage, Op: "find the current deployment",
 			Fix: "choose another one: slipway use NAME; or create it: slipway configure --name " + fault.Quote(name),
 			Err: fmt.Errorf("%s names %s, which no longer exists", f.current(), document.Quote(name))}
 	}
@@ -192,14 +190,14 @@ func (f Folder) Use(name string) error {
 			return nil
 		}
 		if err := os.Remove(f.current()); err != nil && !absent(err) {
-			return unusable(op, err)
+			return folderFault(op, err)
 		}
 		return nil
 	}
 	if _, err := f.Find(name); err != nil {
 		return err
 	}
-	return unusable(op, atomicfile.Write(f.current(), []byte(name+"\n"), 0o600))
+	return folderFault(op, atomicfile.Write(f.current(), []byte(name+"\n"), 0o600))
 }
 
 // Remove removes the configuration stored under name, but not what is installed. If it is
@@ -210,7 +208,7 @@ func (f Folder) Remove(name string) error {
 		return err
 	}
 	current, err := f.Current()
-	if err != nil && !errors.Is(err, &fault.Fault{Code: CodeNone}) {
+	if err != nil && !errors.Is(err, &fault.Fault{Code: CodeNotStored}) {
 		return err
 	}
 	if current == name {
@@ -218,7 +216,7 @@ func (f Folder) Remove(name string) error {
 			return err
 		}
 	}
-	return unusable("remove the configuration of deployment "+name, os.Remove(file))
+	return folderFault("remove the configuration of deployment "+name, os.Remove(file))
 }
 
 // absent reports whether err means that the file or its folder does not exist, also where
@@ -229,8 +227,8 @@ func absent(err error) bool {
 
 var errNoHome = errors.New("there is no folder for configurations: neither HOME nor " + EnvFolder + " is set")
 
-// unusable is the fault of an operation on the folder; nil where err is.
-func unusable(op string, err error) error {
+// folderFault is the fault of an operation on the folder; nil where err is.
+func folderFault(op string, err error) error {
 	if err == nil {
 		return nil
 	}

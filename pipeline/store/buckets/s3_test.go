@@ -1,4 +1,4 @@
-package s3_test
+package buckets_test
 
 import (
 	"errors"
@@ -12,17 +12,15 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/s3"
+	"github.com/slipway-sh/slipway/pipeline/store/buckets"
 )
 
 const secretKey = "c4narySecretAccessKey"
 
-func options() store.Options {
-	return store.Options{Openers: map[string]store.Opener{"s3": s3.Opener{}}}
-}
+func options() store.Options { return store.Options{Openers: buckets.All()} }
 
-// environment sets credentials for the SDK and prevents it from searching elsewhere.
-func environment(t *testing.T) {
+// s3Environment sets credentials for the SDK and prevents it from searching elsewhere.
+func s3Environment(t *testing.T) {
 	t.Helper()
 	t.Setenv("AWS_ACCESS_KEY_ID", "AKIAABCDEFGHIJKLMNOP")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", secretKey)
@@ -32,21 +30,21 @@ func environment(t *testing.T) {
 	t.Setenv("AWS_MAX_ATTEMPTS", "1")
 }
 
-// answering opens a store on a server with the same response to every request. What a
+// s3Answering opens a store on a server with the same response to every request. What a
 // real server does, ci/test/s3 tests.
-func answering(t *testing.T, status int, code string) *store.Store {
+func s3Answering(t *testing.T, status int, code string) *store.Store {
 	t.Helper()
-	environment(t)
+	s3Environment(t)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/xml")
 		w.WriteHeader(status)
 		fmt.Fprintf(w, "<Error><Code>%s</Code><Message>for %s</Message></Error>", code, r.Header.Get("Authorization"))
 	}))
 	t.Cleanup(srv.Close)
-	return open(t, "s3://bucket?region=us-east-1&use_path_style=true&endpoint="+srv.URL)
+	return openS3(t, "s3://bucket?region=us-east-1&use_path_style=true&endpoint="+srv.URL)
 }
 
-func open(t *testing.T, url string) *store.Store {
+func openS3(t *testing.T, url string) *store.Store {
 	t.Helper()
 	s, err := store.Open(t.Context(), url, options())
 	require.NoError(t, err)
@@ -54,7 +52,7 @@ func open(t *testing.T, url string) *store.Store {
 	return s
 }
 
-func TestErrors(t *testing.T) {
+func TestS3_errors(t *testing.T) {
 	for _, c := range []struct {
 		status int
 		code   string
@@ -70,7 +68,7 @@ func TestErrors(t *testing.T) {
 		{404, "SomethingElse", &fault.Fault{Code: store.CodeUnreachable}},
 	} {
 		t.Run(c.code, func(t *testing.T) {
-			s := answering(t, c.status, c.code)
+			s := s3Answering(t, c.status, c.code)
 			_, err := s.Get(t.Context(), "a/k")
 			require.ErrorIs(t, err, c.want)
 			require.NotContains(t, err.Error(), secretKey)
@@ -87,11 +85,11 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func TestCreate(t *testing.T) {
-	require.ErrorIs(t, answering(t, 412, "PreconditionFailed").Create(t.Context(), "k", []byte("x")), store.ErrExists)
+func TestS3_create(t *testing.T) {
+	require.ErrorIs(t, s3Answering(t, 412, "PreconditionFailed").Create(t.Context(), "k", []byte("x")), store.ErrExists)
 
 	// A conflict of two writers is no answer: it is asked again.
-	environment(t)
+	s3Environment(t)
 	requests := 0
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		require.Equal(t, "*", r.Header.Get("If-None-Match"))
@@ -101,32 +99,32 @@ func TestCreate(t *testing.T) {
 		}
 	}))
 	defer srv.Close()
-	s := open(t, "s3://bucket?region=us-east-1&use_path_style=true&endpoint="+srv.URL)
+	s := openS3(t, "s3://bucket?region=us-east-1&use_path_style=true&endpoint="+srv.URL)
 	require.NoError(t, s.Create(t.Context(), "k", []byte("x")))
 	require.Equal(t, 3, requests)
 }
 
-func TestUnreachable(t *testing.T) {
-	environment(t)
+func TestS3_unreachable(t *testing.T) {
+	s3Environment(t)
 	srv := httptest.NewServer(nil)
 	srv.Close()
-	s := open(t, "s3://bucket?region=us-east-1&use_path_style=true&endpoint="+srv.URL)
+	s := openS3(t, "s3://bucket?region=us-east-1&use_path_style=true&endpoint="+srv.URL)
 	_, err := s.Get(t.Context(), "k")
 	require.ErrorIs(t, err, &fault.Fault{Code: store.CodeUnreachable})
 	require.ErrorContains(t, err, "connection refused")
 }
 
-func TestNoCredentials(t *testing.T) {
-	environment(t)
+func TestS3_noCredentials(t *testing.T) {
+	s3Environment(t)
 	t.Setenv("AWS_ACCESS_KEY_ID", "")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "")
-	s := open(t, "s3://bucket?region=us-east-1")
+	s := openS3(t, "s3://bucket?region=us-east-1")
 	_, err := s.Get(t.Context(), "k")
 	require.ErrorIs(t, err, &fault.Fault{Code: store.CodeRefused})
 }
 
-func TestOpen_badParameters(t *testing.T) {
-	environment(t)
+func TestS3_badParameters(t *testing.T) {
+	s3Environment(t)
 	for _, bad := range []string{"s3://b?nonsense=1", "s3://b?use_path_style=maybe", "s3://b?ssetype=rot13"} {
 		_, err := store.Open(t.Context(), bad, options())
 		require.ErrorIs(t, err, &fault.Fault{Code: store.CodeURL}, bad)

@@ -1,6 +1,4 @@
-// Package s3 opens stores in S3 and in servers that speak its protocol. They must
-// honour If-None-Match on writes, as AWS does.
-package s3
+package buckets
 
 import (
 	"context"
@@ -15,14 +13,15 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/store"
 )
 
-// Opener opens URLs such as s3://bucket?region=eu-central-1. Further parameters
+// S3 opens URLs such as s3://bucket?region=eu-central-1, in S3 and in servers that speak
+// its protocol, which must honour If-None-Match on writes, as AWS does. Further parameters
 // are those of gocloud.dev/blob/s3blob, such as endpoint, use_path_style and
 // profile. Credentials come from the AWS SDK's usual places.
-type Opener struct{}
+type S3 struct{}
 
 // OpenBucketURL opens the bucket that u names. It makes no requests unless credentials
 // have to be fetched.
-func (Opener) OpenBucketURL(ctx context.Context, u *url.URL) (*blob.Bucket, error) {
+func (S3) OpenBucketURL(ctx context.Context, u *url.URL) (*blob.Bucket, error) {
 	return new(s3blob.URLOpener).OpenBucketURL(ctx, u)
 }
 
@@ -33,7 +32,7 @@ type apiError interface{ ErrorCode() string }
 type response interface{ HTTPStatusCode() int }
 
 // Kind classifies an error of a bucket.
-func (Opener) Kind(err error) store.Kind {
+func (S3) Kind(err error) store.Kind {
 	var api apiError
 	if errors.As(err, &api) {
 		switch api.ErrorCode() {
@@ -62,6 +61,6 @@ func (Opener) Kind(err error) store.Kind {
 }
 
 // Credentials returns the variables that may hold credentials.
-func (Opener) Credentials() []string {
+func (S3) Credentials() []string {
 	return []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"}
 }

@@ -1,5 +1,4 @@
-// Package gs opens stores in buckets of Google Cloud Storage.
-package gs
+package buckets
 
 import (
 	"context"
@@ -18,16 +17,16 @@ import (
 	"github.com/slipway-sh/slipway/pipeline/store"
 )
 
-// Opener opens URLs such as gs://bucket. Further parameters are those of
+// GoogleStorage opens URLs such as gs://bucket. Further parameters are those of
 // gocloud.dev/blob/gcsblob. The credentials are Google's application default
 // credentials.
-type Opener struct{}
+type GoogleStorage struct{}
 
 // errCredentials means that no credentials were found.
 var errCredentials = errors.New("no application default credentials")
 
 // OpenBucketURL opens the bucket that u names, without connecting to it.
-func (Opener) OpenBucketURL(ctx context.Context, u *url.URL) (*blob.Bucket, error) {
+func (GoogleStorage) OpenBucketURL(ctx context.Context, u *url.URL) (*blob.Bucket, error) {
 	if u.Query().Get("anonymous") == "true" {
 		return (&gcsblob.URLOpener{}).OpenBucketURL(ctx, u)
 	}
@@ -43,7 +42,7 @@ func (Opener) OpenBucketURL(ctx context.Context, u *url.URL) (*blob.Bucket, erro
 }
 
 // Kind classifies an error of a bucket.
-func (Opener) Kind(err error) store.Kind {
+func (GoogleStorage) Kind(err error) store.Kind {
 	switch {
 	case errors.Is(err, storage.ErrObjectNotExist):
 		return store.Absent
@@ -71,4 +70,4 @@ func (Opener) Kind(err error) store.Kind {
 }
 
 // Credentials returns the variable that may name a file with credentials.
-func (Opener) Credentials() []string { return []string{"GOOGLE_APPLICATION_CREDENTIALS"} }
+func (GoogleStorage) Credentials() []string { return []string{"GOOGLE_APPLICATION_CREDENTIALS"} }

@@ -1,6 +1,4 @@
-// Package form prompts a user for a configuration: in a form on a terminal, or one question after
-// another for screen readers and simple terminals.
-package form
+package answers
 
 import (
 	"cmp"
@@ -14,7 +12,6 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/huh"
 
-	"github.com/slipway-sh/slipway/config/answers"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 )
 
@@ -32,15 +29,15 @@ type Form struct {
 	Accessible bool // for screen readers: one question after another, in plain lines
 }
 
-// Ask asks the questions of pages and returns all answers. before are the initial answers. With back, a
+// Ask asks the questions of pages and returns all  before are the initial  With back, a
 // form that is not accessible lets the user go back to earlier pages: it then returns the answers with
 // ErrBack.
-func (f Form) Ask(ctx context.Context, v *answers.Interview, pages []answers.Page, before map[string]string, back bool) (map[string]string, error) {
+func (f Form) Ask(ctx context.Context, v *Interview, pages []Page, before map[string]string, back bool) (map[string]string, error) {
 	s := sheet{}
 	for path, answer := range before {
 		s[path] = &answer
 	}
-	field := func(q answers.Question) huh.Field {
+	field := func(q Question) huh.Field {
 		return s.field(q, before[q.Path], f.Accessible, func() error {
 			if p := v.Try(pages, s.answers(), q); p != nil {
 				return errors.New(redact.OneLine(p.Reason()))
@@ -90,7 +87,7 @@ func (f Form) Ask(ctx context.Context, v *answers.Interview, pages []answers.Pag
 }
 
 // Choose asks for one of the options.
-func (f Form) Choose(ctx context.Context, title string, options []answers.Option) (string, error) {
+func (f Form) Choose(ctx context.Context, title string, options []Option) (string, error) {
 	choice := options[0].Answer
 	field := huh.NewSelect[string]().Title(redact.OneLine(title)).Options(huhOptions(options)...).Value(&choice)
 	if f.Accessible {
@@ -143,11 +140,10 @@ func (s several) Get() []string {
 
 func (s several) Set(list []string) { *s.text = strings.Join(list, ",") }
 
-// field returns the form field for a question.
-func (s sheet) field(q answers.Question, before string, accessible bool, try func() error) huh.Field {
+func (s sheet) field(q Question, before string, accessible bool, try func() error) huh.Field {
 	title, help := redact.OneLine(q.Title()), redact.Printable(q.Help)
 	switch q.Kind {
-	case answers.Choice:
+	case Choice:
 		text := &before
 		s[q.Path] = text
 		field := huh.NewSelect[string]().Title(title).Description(help).Options(huhOptions(q.Choices)...).Value(text).
@@ -159,7 +155,7 @@ func (s sheet) field(q answers.Question, before string, accessible bool, try fun
 			field.Title(withDefault(title, *text))
 		}
 		return field
-	case answers.Several:
+	case Several:
 		s[q.Path] = &before
 		return huh.NewMultiSelect[string]().Title(title).Description(help).Options(huhOptions(q.Choices)...).Accessor(several{&before}).
 			Validate(func([]string) error { return try() })
@@ -176,7 +172,7 @@ func (s sheet) field(q answers.Question, before string, accessible bool, try fun
 	}
 	input := huh.NewInput().Title(title).Description(describe(q)).Placeholder(placeholder(q)).Value(&text).
 		Validate(func(string) error { return try() })
-	if q.Kind == answers.Line {
+	if q.Kind == Line {
 		var examples []string
 		for _, e := range q.Examples {
 			examples = append(examples, redact.OneLine(e))
@@ -245,7 +241,7 @@ func (c compact) View(f *huh.Form) string {
 	return strings.Join(out, "\n")
 }
 
-func huhOptions(options []answers.Option) []huh.Option[string] {
+func huhOptions(options []Option) []huh.Option[string] {
 	var out []huh.Option[string]
 	for _, o := range options {
 		out = append(out, huh.NewOption(redact.OneLine(o.Label), o.Answer))
@@ -257,23 +253,23 @@ func huhOptions(options []answers.Option) []huh.Option[string] {
 func below(s string) string { return strings.ReplaceAll(s, "\n", "\n  ") }
 
 // describe returns the help for a question with a one-line answer.
-func describe(q answers.Question) string {
+func describe(q Question) string {
 	help := redact.Printable(q.Help)
 	switch {
-	case q.Kind == answers.File:
+	case q.Kind == File:
 		return help + " Give the path of a file that holds it; without one, what there is stays."
-	case q.Type == answers.List:
+	case q.Type == List:
 		return help + " Separated by commas."
-	case q.Type == answers.Mapping:
+	case q.Type == Mapping:
 		return help + " NAME=value, separated by commas."
 	}
 	return help
 }
 
 // placeholder returns what an empty line shows.
-func placeholder(q answers.Question) string {
+func placeholder(q Question) string {
 	switch {
-	case q.Kind == answers.File:
+	case q.Kind == File:
 		return "path of a file"
 	case q.Default != "":
 		return "default: " + redact.OneLine(q.Default)

@@ -1,4 +1,4 @@
-package azblob_test
+package buckets_test
 
 import (
 	"encoding/base64"
@@ -14,16 +14,11 @@ import (
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/azblob"
 )
 
 const canary = "c4naryAccountKey"
 
-func options() store.Options {
-	return store.Options{Openers: map[string]store.Opener{"azblob": azblob.Opener{}}}
-}
-
-func environment(t *testing.T) {
+func azureEnvironment(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{"AZURE_STORAGE_SAS_TOKEN", "AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGEBLOB_CONNECTIONSTRING", "AZURE_STORAGE_DOMAIN", "AZURE_STORAGE_PROTOCOL"} {
 		t.Setenv(name, "")
@@ -32,11 +27,11 @@ func environment(t *testing.T) {
 	t.Setenv("AZURE_STORAGE_KEY", base64.StdEncoding.EncodeToString([]byte(canary)))
 }
 
-// answering opens a store on a server with the same response to every request. No test
+// azureAnswering opens a store on a server with the same response to every request. No test
 // runs against a real Azure.
-func answering(t *testing.T, status int, code string) *store.Store {
+func azureAnswering(t *testing.T, status int, code string) *store.Store {
 	t.Helper()
-	environment(t)
+	azureEnvironment(t)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("x-ms-error-code", code)
 		w.WriteHeader(status)
@@ -48,7 +43,7 @@ func answering(t *testing.T, status int, code string) *store.Store {
 	return s
 }
 
-func TestErrors(t *testing.T) {
+func TestAzureBlob_errors(t *testing.T) {
 	for _, c := range []struct {
 		status int
 		code   string
@@ -62,7 +57,7 @@ func TestErrors(t *testing.T) {
 		{404, "SomethingElse", &fault.Fault{Code: store.CodeUnreachable}},
 	} {
 		t.Run(c.code, func(t *testing.T) {
-			s := answering(t, c.status, c.code)
+			s := azureAnswering(t, c.status, c.code)
 			_, err := s.Get(t.Context(), "a/k")
 			require.ErrorIs(t, err, c.want)
 			require.NotContains(t, err.Error(), base64.StdEncoding.EncodeToString([]byte(canary)))
@@ -72,12 +67,12 @@ func TestErrors(t *testing.T) {
 			}
 		})
 	}
-	require.ErrorIs(t, answering(t, 409, "BlobAlreadyExists").Create(t.Context(), "k", []byte("x")), store.ErrExists)
-	require.ErrorIs(t, answering(t, 412, "ConditionNotMet").Create(t.Context(), "k", []byte("x")), store.ErrExists)
+	require.ErrorIs(t, azureAnswering(t, 409, "BlobAlreadyExists").Create(t.Context(), "k", []byte("x")), store.ErrExists)
+	require.ErrorIs(t, azureAnswering(t, 412, "ConditionNotMet").Create(t.Context(), "k", []byte("x")), store.ErrExists)
 }
 
-func TestCreate_asksForAbsence(t *testing.T) {
-	environment(t)
+func TestAzureBlob_asksForAbsence(t *testing.T) {
+	azureEnvironment(t)
 	var conditions []string
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conditions = append(conditions, r.Header.Get("If-None-Match"))
@@ -90,8 +85,8 @@ func TestCreate_asksForAbsence(t *testing.T) {
 	require.Equal(t, []string{"*"}, conditions, "one request, with the condition")
 }
 
-func TestOpen_badParameters(t *testing.T) {
-	environment(t)
+func TestAzureBlob_badParameters(t *testing.T) {
+	azureEnvironment(t)
 	bad := &fault.Fault{Code: store.CodeURL}
 	for _, url := range []string{"azblob://c?nonsense=1", "azblob://c?protocol=ftp", "azblob://c?cdn=maybe"} {
 		_, err := store.Open(t.Context(), url, options())
@@ -102,7 +97,7 @@ func TestOpen_badParameters(t *testing.T) {
 	require.ErrorIs(t, err, bad)
 
 	// A token is sent nowhere but where the environment says.
-	environment(t)
+	azureEnvironment(t)
 	t.Setenv("AZURE_STORAGE_SAS_TOKEN", "sv=1&sig=c4nary")
 	_, err = store.Open(t.Context(), "azblob://c?domain=elsewhere.example.com", options())
 	require.ErrorIs(t, err, bad)

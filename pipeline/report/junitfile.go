@@ -1,6 +1,4 @@
-// Package junit writes test results for CI systems: a root testsuites with suites, as Jenkins
-// and GitLab read them. It counts and adds up.
-package junit
+package report
 
 import (
 	"encoding/xml"
@@ -9,27 +7,27 @@ import (
 	"time"
 )
 
-// Report is a file. Suites are added when they are complete.
-type Report struct {
+// junitFile is a root testsuites with suites, as Jenkins and GitLab read them.
+type junitFile struct {
 	XMLName xml.Name `xml:"testsuites"`
 	Name    string   `xml:"name,attr"`
-	Counts
+	counts
 	Time   Seconds `xml:"time,attr"`
 	Suites []Suite `xml:"testsuite"`
 }
 
-// Suite is a list of cases.
+// Suite is a list of test cases for CI systems.
 type Suite struct {
 	Name string `xml:"name,attr"`
-	Counts
+	counts
 	Skipped    int        `xml:"skipped,attr"`
 	Time       Seconds    `xml:"time,attr"` // the sum of its cases'
 	Properties []Property `xml:"properties>property"`
 	Cases      []Case     `xml:"testcase"`
 }
 
-// Counts are how many cases there are, and how many of them went wrong.
-type Counts struct {
+// counts are how many cases there are, and how many of them went wrong.
+type counts struct {
 	Tests    int `xml:"tests,attr"`
 	Failures int `xml:"failures,attr"`
 	Errors   int `xml:"errors,attr"`
@@ -41,19 +39,19 @@ type Property struct {
 	Value string `xml:"value,attr"`
 }
 
-// Case is one test. One of the problems at most is set; without one it passed.
+// Case is one test case. One of the problems at most is set; without one it passed.
 type Case struct {
-	Name    string   `xml:"name,attr"`
-	Class   string   `xml:"classname,attr"`
-	Time    Seconds  `xml:"time,attr"`
-	Skipped *Problem `xml:"skipped"`
-	Failure *Problem `xml:"failure"`
-	Error   *Problem `xml:"error"`
-	Out     string   `xml:"system-out,omitempty"`
+	Name    string       `xml:"name,attr"`
+	Class   string       `xml:"classname,attr"`
+	Time    Seconds      `xml:"time,attr"`
+	Skipped *CaseProblem `xml:"skipped"`
+	Failure *CaseProblem `xml:"failure"`
+	Error   *CaseProblem `xml:"error"`
+	Out     string       `xml:"system-out,omitempty"`
 }
 
-// Problem is why a case did not pass: a line, and the whole text.
-type Problem struct {
+// CaseProblem is why a case did not pass: a line, and the whole text.
+type CaseProblem struct {
 	Message string `xml:"message,attr"`
 	Type    string `xml:"type,attr,omitempty"`
 	Text    string `xml:",chardata"`
@@ -82,15 +80,13 @@ func (s *Suite) Add(c Case) {
 	s.Cases = append(s.Cases, c)
 }
 
-// Add adds a suite.
-func (r *Report) Add(s Suite) {
-	r.Tests, r.Failures, r.Errors = r.Tests+s.Tests, r.Failures+s.Failures, r.Errors+s.Errors
-	r.Suites = append(r.Suites, s)
-}
-
-// Write writes the file.
-func (r *Report) Write(w io.Writer) error {
-	text, err := xml.MarshalIndent(r, "", "  ")
+// WriteJUnit writes a file with suites, whose cases it adds up.
+func WriteJUnit(w io.Writer, name string, took time.Duration, suites ...Suite) error {
+	file := junitFile{Name: name, Time: Seconds(took), Suites: suites}
+	for _, s := range suites {
+		file.Tests, file.Failures, file.Errors = file.Tests+s.Tests, file.Failures+s.Failures, file.Errors+s.Errors
+	}
+	text, err := xml.MarshalIndent(file, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encode junit.xml: %w", err)
 	}

@@ -1,4 +1,4 @@
-package form_test
+package answers_test
 
 import (
 	"bytes"
@@ -14,11 +14,10 @@ import (
 
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/config/answers"
-	"github.com/slipway-sh/slipway/config/form"
 	providers "github.com/slipway-sh/slipway/providers/all"
 )
 
-func interview(t *testing.T) *answers.Interview {
+func formInterview(t *testing.T) *answers.Interview {
 	t.Helper()
 	all := providers.All()
 	s := answers.NewSchema(config.Describe(all.Sections()), nil)
@@ -32,13 +31,13 @@ func interview(t *testing.T) *answers.Interview {
 }
 
 // accessible is a form for screen readers, and what it shows.
-func accessible(lines ...string) (form.Form, *bytes.Buffer) {
+func accessible(lines ...string) (answers.Form, *bytes.Buffer) {
 	var out bytes.Buffer
-	return form.Form{In: strings.NewReader(strings.Join(lines, "\n") + "\n"), Out: &out, Accessible: true}, &out
+	return answers.Form{In: strings.NewReader(strings.Join(lines, "\n") + "\n"), Out: &out, Accessible: true}, &out
 }
 
 func TestAnAccessibleFormAsksOneAfterTheOther(t *testing.T) {
-	v := interview(t)
+	v := formInterview(t)
 	pages := v.Schema.Rest("local", v.Components)
 	f, out := accessible(
 		"Bad", "blue", "", "ops@example.com", "7", "2", // deployment
@@ -66,7 +65,7 @@ func TestAnAccessibleFormAsksOneAfterTheOther(t *testing.T) {
 }
 
 func TestAnAccessibleFormClearsAnAnswer(t *testing.T) {
-	v := interview(t)
+	v := formInterview(t)
 	pages := []answers.Page{{Title: "Where", Questions: []answers.Question{{Field: answers.Field{Path: "global.admin.email", Type: answers.Text}}}}}
 	for line, want := range map[string]string{"": "a@b.example", "-": "", "c@d.example": "c@d.example"} {
 		f, _ := accessible(line)
@@ -88,7 +87,7 @@ func TestAnAccessibleFormChooses(t *testing.T) {
 	require.Equal(t, "quit", second)
 	require.Contains(t, out.String(), "must be a number between 1 and 2")
 	_, err = f.Choose(t.Context(), "Write it?", options)
-	require.ErrorIs(t, err, form.ErrAborted, "there is nothing more")
+	require.ErrorIs(t, err, answers.ErrAborted, "there is nothing more")
 }
 
 // TestAFormShowsNothingButText: the schema of a release's settings, and a package's configuration,
@@ -108,13 +107,13 @@ func TestAFormShowsNothingButText(t *testing.T) {
 				var out bytes.Buffer
 				in, end := io.Pipe()
 				t.Cleanup(func() { _ = end.Close() })
-				f := form.Form{In: in, Out: &out, Accessible: accessible}
+				f := answers.Form{In: in, Out: &out, Accessible: accessible}
 				if accessible {
 					f.In = strings.NewReader("9\n1\n9\n1\n9\n1\n1\n")
 				}
-				ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, form.ErrAborted)
+				ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, answers.ErrAborted)
 				defer cancel()
-				v := interview(t)
+				v := formInterview(t)
 				_, err := f.Ask(ctx, v, pages, map[string]string{field.Path: before}, false)
 				_, again := f.Choose(ctx, evil, choices)
 				t.Log(err, again)
@@ -133,16 +132,16 @@ type broken struct{}
 func (broken) Read([]byte) (int, error) { return 0, errors.New("no such terminal") }
 
 func TestAnAccessibleFormSaysWhyThereAreNoAnswers(t *testing.T) {
-	v := interview(t)
+	v := formInterview(t)
 	pages := v.Schema.First()
-	_, err := form.Form{In: broken{}, Out: io.Discard, Accessible: true}.Ask(t.Context(), v, pages, v.Before(pages), false)
+	_, err := answers.Form{In: broken{}, Out: io.Discard, Accessible: true}.Ask(t.Context(), v, pages, v.Before(pages), false)
 	require.ErrorContains(t, err, "no such terminal")
-	require.NotErrorIs(t, err, form.ErrAborted)
+	require.NotErrorIs(t, err, answers.ErrAborted)
 
 	in, end := io.Pipe()
 	defer func() { _ = end.Close() }()
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(form.ErrAborted)
-	_, err = form.Form{In: in, Out: io.Discard, Accessible: true}.Ask(ctx, v, pages, v.Before(pages), false)
-	require.ErrorIs(t, err, form.ErrAborted)
+	cancel(answers.ErrAborted)
+	_, err = answers.Form{In: in, Out: io.Discard, Accessible: true}.Ask(ctx, v, pages, v.Before(pages), false)
+	require.ErrorIs(t, err, answers.ErrAborted)
 }

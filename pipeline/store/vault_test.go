@@ -1,4 +1,4 @@
-package secret_test
+package store_test
 
 import (
 	"bytes"
@@ -17,21 +17,13 @@ import (
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline/redact"
 	"github.com/slipway-sh/slipway/pipeline/store"
-	"github.com/slipway-sh/slipway/pipeline/store/secret"
 )
 
 const canary = "c4nary-value"
 
-func memory(t *testing.T) *store.Store {
+func key(t *testing.T) (*store.VaultKey, redact.Value) {
 	t.Helper()
-	s, err := store.Open(t.Context(), "mem://", store.Options{})
-	require.NoError(t, err)
-	return s
-}
-
-func key(t *testing.T) (*secret.Key, redact.Value) {
-	t.Helper()
-	k, text, err := secret.NewKey()
+	k, text, err := store.NewVaultKey()
 	require.NoError(t, err)
 	return k, text
 }
@@ -39,14 +31,14 @@ func key(t *testing.T) (*secret.Key, redact.Value) {
 func TestVault(t *testing.T) {
 	s := memory(t)
 	k, text := key(t)
-	v := secret.Open(s, k)
+	v := store.OpenVault(s, k)
 	_, err := v.Get(t.Context(), "db/password")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 	for _, want := range [][]byte{[]byte(canary), {}, bytes.Repeat([]byte{0, 255}, 1<<16)} {
 		require.NoError(t, v.Put(t.Context(), 3, "db/password", redact.New(want)))
-		again, err := secret.ParseKey(text)
+		again, err := store.ParseVaultKey(text)
 		require.NoError(t, err)
-		got, err := secret.Open(s, again).Get(t.Context(), "db/password")
+		got, err := store.OpenVault(s, again).Get(t.Context(), "db/password")
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(want, got.Reveal()))
 	}
@@ -64,7 +56,7 @@ func TestVault(t *testing.T) {
 func TestVault_late(t *testing.T) {
 	s := memory(t)
 	k, _ := key(t)
-	v := secret.Open(s, k)
+	v := store.OpenVault(s, k)
 	is := func(want string) {
 		t.Helper()
 		got, err := v.Get(t.Context(), "ca")
@@ -86,10 +78,10 @@ func TestVault_late(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"secrets/ca/000000000006.age"}, keys)
 
-	require.NoError(t, secret.Remove(t.Context(), s, 5, "ca"))
+	require.NoError(t, store.RemoveSecret(t.Context(), s, 5, "ca"))
 	is("now")
-	require.NoError(t, secret.Remove(t.Context(), s, 6, "ca"))
-	require.NoError(t, secret.Remove(t.Context(), s, 6, "ca"), "again")
+	require.NoError(t, store.RemoveSecret(t.Context(), s, 6, "ca"))
+	require.NoError(t, store.RemoveSecret(t.Context(), s, 6, "ca"), "again")
 	_, err = v.Get(t.Context(), "ca")
 	require.ErrorIs(t, err, fs.ErrNotExist)
 }
@@ -123,9 +115,9 @@ func TestVault_wrongKey(t *testing.T) {
 	s := memory(t)
 	mine, _ := key(t)
 	other, text := key(t)
-	require.NoError(t, secret.Open(s, mine).Put(t.Context(), 3, "ca", redact.New([]byte(canary))))
-	_, err := secret.Open(s, other).Get(t.Context(), "ca")
-	require.ErrorIs(t, err, &fault.Fault{Code: secret.CodeBadKey})
+	require.NoError(t, store.OpenVault(s, mine).Put(t.Context(), 3, "ca", redact.New([]byte(canary))))
+	_, err := store.OpenVault(s, other).Get(t.Context(), "ca")
+	require.ErrorIs(t, err, &fault.Fault{Code: store.CodeBadKey})
 	require.Equal(t, fault.Preflight, fault.ClassOf(err))
 	f, _ := errors.AsType[*fault.Fault](err)
 	require.Contains(t, f.Fix, "the key that the deployment was installed with")
@@ -136,7 +128,7 @@ func TestVault_wrongKey(t *testing.T) {
 func TestVault_damaged(t *testing.T) {
 	s := memory(t)
 	k, _ := key(t)
-	v := secret.Open(s, k)
+	v := store.OpenVault(s, k)
 	require.NoError(t, v.Put(t.Context(), 3, "ca", redact.New([]byte(canary))))
 	require.NoError(t, v.Put(t.Context(), 3, "other", redact.New([]byte("x"))))
 	whole, err := s.Get(t.Context(), "secrets/ca/000000000003.age")
@@ -148,7 +140,7 @@ func TestVault_damaged(t *testing.T) {
 		require.Error(t, err, msg...)
 		f, ok := errors.AsType[*fault.Fault](err)
 		require.True(t, ok, msg...)
-		require.Contains(t, []fault.Code{store.CodeDamaged, secret.CodeBadKey}, f.Code)
+		require.Contains(t, []fault.Code{store.CodeDamaged, store.CodeBadKey}, f.Code)
 		require.NotContains(t, err.Error(), canary)
 	}
 	for n := range whole {
@@ -170,9 +162,9 @@ func TestParseKey(t *testing.T) {
 	require.NoError(t, err)
 	_, text := key(t)
 	for _, good := range []string{"# created: today\n" + string(text.Reveal()) + "\n", hybrid.String()} {
-		k, err := secret.ParseKey(redact.New([]byte(good)))
+		k, err := store.ParseVaultKey(redact.New([]byte(good)))
 		require.NoError(t, err)
-		v := secret.Open(memory(t), k)
+		v := store.OpenVault(memory(t), k)
 		require.NoError(t, v.Put(t.Context(), 3, "n", redact.New([]byte(canary))))
 		got, err := v.Get(t.Context(), "n")
 		require.NoError(t, err)
@@ -180,8 +172,8 @@ func TestParseKey(t *testing.T) {
 	}
 	valid := strings.TrimSpace(string(text.Reveal()))
 	for _, bad := range []string{"", "# nothing\n", valid + "X", "hunter2", valid + "\n" + valid, "age1" + strings.Repeat("q", 58)} {
-		_, err := secret.ParseKey(redact.New([]byte(bad)))
-		require.ErrorIs(t, err, &fault.Fault{Code: secret.CodeBadKey}, bad)
+		_, err := store.ParseVaultKey(redact.New([]byte(bad)))
+		require.ErrorIs(t, err, &fault.Fault{Code: store.CodeBadKey}, bad)
 		require.Equal(t, fault.Usage, fault.ClassOf(err))
 		f, _ := errors.AsType[*fault.Fault](err)
 		require.Contains(t, f.Fix, "give the file that age-keygen wrote when the deployment was first installed")
@@ -193,10 +185,10 @@ func TestParseKey(t *testing.T) {
 func TestLocalKey(t *testing.T) {
 	s := memory(t)
 	var wg sync.WaitGroup
-	keys := make([]*secret.Key, 20)
+	keys := make([]*store.VaultKey, 20)
 	for i := range keys {
 		wg.Go(func() {
-			k, err := secret.LocalKey(t.Context(), s)
+			k, err := store.LocalVaultKey(t.Context(), s)
 			if err != nil {
 				t.Error(err)
 			}
@@ -204,16 +196,16 @@ func TestLocalKey(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	require.NoError(t, secret.Open(s, keys[0]).Put(t.Context(), 3, "n", redact.New([]byte(canary))))
+	require.NoError(t, store.OpenVault(s, keys[0]).Put(t.Context(), 3, "n", redact.New([]byte(canary))))
 	for _, k := range keys {
-		got, err := secret.Open(s, k).Get(t.Context(), "n")
+		got, err := store.OpenVault(s, k).Get(t.Context(), "n")
 		require.NoError(t, err)
 		require.Equal(t, canary, string(got.Reveal()))
 	}
 	require.NoError(t, s.Put(t.Context(), "secrets/identity", []byte("broken")))
-	_, err := secret.LocalKey(t.Context(), s)
-	require.ErrorIs(t, err, &fault.Fault{Code: secret.CodeBadKey})
-	names, err := secret.Open(s, keys[0]).Names(t.Context())
+	_, err := store.LocalVaultKey(t.Context(), s)
+	require.ErrorIs(t, err, &fault.Fault{Code: store.CodeBadKey})
+	names, err := store.OpenVault(s, keys[0]).Names(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, []string{"n"}, names)
 }

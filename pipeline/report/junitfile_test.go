@@ -1,4 +1,4 @@
-package junit
+package report
 
 import (
 	"strings"
@@ -8,17 +8,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestAReport(t *testing.T) {
-	r := Report{Name: "all", Time: Seconds(2 * time.Second)}
+func TestWriteJUnit(t *testing.T) {
 	s := Suite{Name: "a", Properties: []Property{{Name: "run", Value: "r1"}}}
 	s.Add(Case{Name: "good", Class: "a", Time: Seconds(1500 * time.Millisecond), Out: "said"})
-	s.Add(Case{Name: "bad", Class: "a", Time: Seconds(time.Second / 3), Failure: &Problem{Message: "<no>", Type: "T-1", Text: "at\nlength"}})
-	s.Add(Case{Name: "worse", Class: "a", Error: &Problem{Message: "killed"}})
-	s.Add(Case{Name: "not", Class: "a", Skipped: &Problem{Message: "blocked"}})
-	r.Add(s)
-	r.Add(Suite{Name: "b"})
+	s.Add(Case{Name: "bad", Class: "a", Time: Seconds(time.Second / 3), Failure: &CaseProblem{Message: "<no>", Type: "T-1", Text: "at\nlength"}})
+	s.Add(Case{Name: "worse", Class: "a", Error: &CaseProblem{Message: "killed"}})
+	s.Add(Case{Name: "not", Class: "a", Skipped: &CaseProblem{Message: "blocked"}})
 	var b strings.Builder
-	require.NoError(t, r.Write(&b))
+	require.NoError(t, WriteJUnit(&b, "all", 2*time.Second, s, Suite{Name: "b"}))
 	require.Equal(t, `<?xml version="1.0" encoding="UTF-8"?>
 <testsuites name="all" tests="4" failures="1" errors="1" time="2.000">
   <testsuite name="a" tests="4" failures="1" errors="1" skipped="1" time="1.833">

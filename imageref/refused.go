@@ -1,7 +1,4 @@
-// Package refused reads why a registry gave no image, or took none, off what programs say of
-// it: the clients of containerd and of go-containerregistry, the kubelet that repeats them,
-// and net/http. They tell it in words only. A test holds the words as each of them has them.
-package refused
+package imageref
 
 import (
 	"cmp"
@@ -36,7 +33,7 @@ const (
 	CodeProxy = "REG-015"
 )
 
-// Reason is why there is no image. The zero value is that it is not known.
+// Reason is why a registry gave no image, or took none. The zero value is that it is not known.
 type Reason int
 
 // The reasons.
@@ -52,7 +49,9 @@ const (
 	PlainHTTP          // it has no TLS
 )
 
-// What decides. A status stands behind a colon or "code", so that no digits of a name count.
+// What decides, in what programs say: the clients of containerd and of go-containerregistry, the
+// kubelet that repeats them, and net/http tell it in words only. A test holds the words as each of them
+// has them. A status stands behind a colon or "code", so that no digits of a name count.
 var (
 	proxied = regexp.MustCompile(`\bproxyconnect\b|(?i:\bproxy authentication required\b)|(?:: |\bcode )407\b` +
 		// The answer of a proxy to CONNECT: net/http has its words, and not its number.
@@ -68,9 +67,9 @@ var (
 	quoted      = regexp.MustCompile(`"[^"]*"|https?://[^\s"]*[^\s":]|sha256:[0-9a-f]+`)
 )
 
-// Read is the reason that a text tells. names are what else than URLs, digests and what is in
+// ReadReason is the reason that a text tells. names are what else than URLs, digests and what is in
 // quotes may have any words in it, such as the image's complete reference.
-func Read(text string, names ...string) Reason {
+func ReadReason(text string, names ...string) Reason {
 	for _, name := range names {
 		if name != "" {
 			text = strings.ReplaceAll(text, name, "")
@@ -140,12 +139,12 @@ func (r Reason) Remedy(by Asker, registry string) string {
 	return "fix what the registry reports, then run the same command again"
 }
 
-// OfRequest is why a request to the registry at host, host[:port], failed with err. status is
+// RequestReason is why a request to the registry at host, host[:port], failed with err. status is
 // the status of the answer; 0: there is none.
-func OfRequest(err error, host string, status int) Reason {
+func RequestReason(err error, host string, status int) Reason {
 	// A client tries another scheme where the first one failed, and may have got an answer.
 	if unsent, ok := errors.AsType[*url.Error](err); ok {
-		if r := Read(unsent.Error(), host); r == Certificate || r == Proxy {
+		if r := ReadReason(unsent.Error(), host); r == Certificate || r == Proxy {
 			return r
 		}
 	}
