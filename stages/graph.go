@@ -142,7 +142,7 @@ func Collect[Out any](g *Graph, s *pipeline.Step[Out], to func(Out, *Findings)) 
 	})
 }
 
-// Found are the findings of the steps that have succeeded.
+// Found adds the findings of the steps that have succeeded to f.
 func (g *Graph) Found(f *Findings) {
 	for _, collect := range g.collect {
 		collect(f)

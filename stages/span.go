@@ -12,7 +12,7 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 )
 
-// tracer is the name under which the steps' spans are emitted.
+// tracer is the name under which the steps' spans are emitted, whatever package emits them.
 const tracer = "github.com/slipway-sh/slipway/stages/conductor"
 
 // Span begins the span of a step, which is the step's row in Dagger's display; the returned function

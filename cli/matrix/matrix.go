@@ -252,7 +252,7 @@ func (o *options) finish(ctx context.Context, io console.Streams, all []Result) 
 		return &fault.Fault{
 			Code: codeCellsFailed, Class: fault.Step, Op: "run the matrix",
 			Err: fmt.Errorf("%d of %d cells failed: %s", len(failed), len(all), strings.Join(failed, "; ")),
-			Fix: "see " + filepath.Join(o.out, "html") + " and the logs of each cell beside it; to run the failed ones again, run the same command again",
+			Fix: "see " + filepath.Join(o.out, "matrix.html") + " and the logs of each cell beside it; to run the failed ones again, run the same command again",
 		}
 	}
 	return nil

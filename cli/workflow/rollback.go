@@ -19,7 +19,9 @@ import (
 	"github.com/slipway-sh/slipway/cli/internal/usage"
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
+	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/redact"
+	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages"
 	"github.com/slipway-sh/slipway/stages/conductor"
 	"github.com/slipway-sh/slipway/stages/contract"
@@ -98,9 +100,19 @@ func (o *rollbackOptions) find(ctx context.Context, d *deployment.Deployment) (*
 		return nil, nil, err
 	}
 	if last == nil {
-		return nil, nil, noBackup()
+		return nil, nil, cmp.Or(atWork(d.Runs(ctx)), noBackup())
 	}
 	return d.Backup(ctx, last.ID)
+}
+
+// atWork is the fault of a running run, which may make a backup; nil if none runs.
+func atWork(runs []contract.RunSummary, err error) error {
+	for _, r := range slices.Backward(runs) {
+		if r.Outcome == report.Running {
+			return lock.Refused(fmt.Errorf("run %s, of workflow %s, works on the deployment since %s", r.ID, r.Workflow, r.Started.Format(time.RFC3339)))
+		}
+	}
+	return err
 }
 
 func noBackup() error {

@@ -2,6 +2,7 @@ package workflow
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,6 +11,7 @@ import (
 	"github.com/slipway-sh/slipway/config"
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/pipeline"
+	"github.com/slipway-sh/slipway/pipeline/lock"
 	"github.com/slipway-sh/slipway/pipeline/progress"
 	"github.com/slipway-sh/slipway/pipeline/report"
 	"github.com/slipway-sh/slipway/stages/conductor"
@@ -29,6 +31,18 @@ func TestOneGoesBackToTheLastUpgrade(t *testing.T) {
 	require.ErrorIs(t, noBackup(), &fault.Fault{Code: contract.CodeNoBackup})
 	require.ErrorIs(t, nothingToResume(), &fault.Fault{Code: contract.CodeNothing})
 	require.Equal(t, fault.Usage, fault.ClassOf(noBackup()))
+}
+
+// TestARunAtWorkMayMakeABackup: that is why there is nothing to go back to yet, or to go on with.
+func TestARunAtWorkMayMakeABackup(t *testing.T) {
+	runs := []contract.RunSummary{{ID: "r1", Workflow: "install", Outcome: report.Succeeded}, {ID: "r2", Workflow: "upgrade", Outcome: report.Running}}
+	err := atWork(runs, nil)
+	require.ErrorIs(t, err, &fault.Fault{Code: lock.CodeHeld})
+	require.Equal(t, fault.Locked, fault.ClassOf(err))
+	require.ErrorContains(t, err, "run r2, of workflow upgrade, works on the deployment")
+	require.NoError(t, atWork(runs[:1], nil))
+	gone := errors.New("the engine is gone")
+	require.ErrorIs(t, atWork(nil, gone), gone)
 }
 
 func TestAnUpgradeHasBegunWithItsBackup(t *testing.T) {

@@ -1,6 +1,7 @@
 package workflow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -172,7 +173,7 @@ func (o *upgradeOptions) unfinished(ctx context.Context, d *deployment.Deploymen
 	_, inGit := d.Config.ReleaseInGit() // a version is a ref there
 	switch {
 	case err == nil && last == nil:
-		return nil, nothingToResume()
+		return nil, cmp.Or(atWork(d.Runs(ctx)), nothingToResume())
 	case err != nil && !errors.Is(err, &fault.Fault{Code: contract.CodeNoBackup}):
 		return nil, err
 	case o.to != "" || inGit: // even if the newest backup is unreadable

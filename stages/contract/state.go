@@ -142,21 +142,21 @@ type RecordInput struct {
 	Path string `json:"path,omitempty"` // KeepRun: file with RunFiles; WriteReport: directory to make
 }
 
-// HeldInput is what is done for a run that has the lock.
+// HeldInput is the input of an action for a run that has the lock.
 type HeldInput struct {
 	Who        lock.Holder `json:"who,omitzero"`
 	Deployment string      `json:"deployment,omitempty"` // OpenState: its name
 	Entry      string      `json:"entry,omitempty"`      // OpenState, PurgeState: its file in the engine's index
 }
 
-// HoldInput is what takes and holds the lock.
+// HoldInput is the input of HoldLock.
 type HoldInput struct {
 	Who      lock.Holder `json:"who,omitzero"`
 	Patience Duration    `json:"patience,omitzero"` // how long to wait for a holder that is alive
 	Port     int         `json:"port,omitempty"`    // where to listen once the lock is held
 }
 
-// UnlockInput is what takes the lock away from its holder.
+// UnlockInput is the input of BreakLock.
 type UnlockInput struct {
 	Who   lock.Holder `json:"who,omitzero"`
 	Force bool        `json:"force,omitempty"` // also when the holder is alive

@@ -81,7 +81,7 @@ func (s *State) Answer(ctx context.Context, args []string, file string, stop <-c
 	return writeJSON(file, out)
 }
 
-// actions are carried out with an input in JSON; an answer of nil is none.
+// actions are functions by name. The input is JSON; nil means that there is no answer.
 type actions map[string]func(ctx context.Context, input []byte) (any, error)
 
 func (s *State) actions(command []string, stop <-chan struct{}) actions {

@@ -106,7 +106,7 @@ func keepLast(t reflect.Type, v any) {
 }
 
 func lastOf(list []any, key string) []any {
-	var out []any
+	out := []any{} // an empty list stays one
 	for i, item := range list {
 		id := ItemID(item, key)
 		again := func(later any) bool { return ItemID(later, key) == id }
