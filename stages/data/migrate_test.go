@@ -165,12 +165,12 @@ func TestInPlaceStopsWhoUsesTheData(t *testing.T) {
 	const set = "/apis/argoproj.io/v1alpha1/namespaces/argocd/applicationsets/all"
 	b.api.Set(t, webApp, "metadata: {annotations: {argocd.argoproj.io/skip-reconcile: null}, ownerReferences: [{apiVersion: argoproj.io/v1alpha1, kind: ApplicationSet, name: all, uid: u, controller: true}]}")
 	b.api.Set(t, set, "metadata: {name: all, namespace: argocd}")
-	err = w.stoppedInPlace(t.Context(), contract.InPlace, d, func(context.Context) error { return nil })
+	err = w.stopped(t.Context(), d, func(context.Context) error { return nil })
 	require.ErrorIs(t, err, &fault.Fault{Code: CodeMigration})
 	require.ErrorContains(t, err, "ApplicationSet all does not let Application web be left alone", "it would start them again")
 	require.EqualValues(t, 2, replicas(b))
 	b.api.Set(t, set, "spec: {preservedFields: {annotations: [argocd.argoproj.io/skip-reconcile]}}")
-	require.NoError(t, w.stoppedInPlace(t.Context(), contract.InPlace, d, func(context.Context) error { return nil }))
+	require.NoError(t, w.stopped(t.Context(), d, func(context.Context) error { return nil }))
 }
 
 func TestWhoUsesTheDataDoesNotStop(t *testing.T) {
@@ -184,7 +184,7 @@ func TestWhoUsesTheDataDoesNotStop(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	err := w.stoppedInPlace(ctx, contract.InPlace, d, func(context.Context) error {
+	err := w.stopped(ctx, d, func(context.Context) error {
 		t.Error("it runs")
 		return nil
 	})
@@ -206,7 +206,7 @@ func TestWhoIsStartedMeanwhileIsStoppedAgain(t *testing.T) {
 		follow(path, o)
 	}
 	ran := false
-	require.NoError(t, w.stoppedInPlace(t.Context(), contract.InPlace, d, func(context.Context) error {
+	require.NoError(t, w.stopped(t.Context(), d, func(context.Context) error {
 		ran = true
 		require.EqualValues(t, 0, replicas(b))
 		return nil
@@ -233,14 +233,14 @@ func TestPodsThatEndAreWaitedFor(t *testing.T) {
 	require.NoError(t, err)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	err = w.stoppedInPlace(ctx, contract.InPlace, d, func(context.Context) error {
+	err = w.stopped(ctx, d, func(context.Context) error {
 		t.Error("it runs")
 		return nil
 	})
 	refused(t, err, CodeMigration, "1 pods that end")
 	b.api.Delete(at + "web-1")
 	ran := false
-	require.NoError(t, w.stoppedInPlace(t.Context(), contract.InPlace, d, func(context.Context) error {
+	require.NoError(t, w.stopped(t.Context(), d, func(context.Context) error {
 		ran = true
 		return nil
 	}))

@@ -11,10 +11,10 @@ import (
 	"time"
 	"unicode"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/config/platform"
 	"github.com/slipway-sh/slipway/fault"
@@ -32,6 +32,10 @@ const (
 	cleanupLimit = 7 * time.Second // see lasting
 	maxLine      = 200             // characters of what a check prints
 )
+
+func podsResource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+}
 
 // runningPod is a pod of data in which commands run.
 type runningPod struct {
@@ -103,7 +107,7 @@ func lasting(ctx context.Context) (context.Context, context.CancelFunc) {
 // clear removes the pods that a run which was killed has left, in which a command may still
 // be at work.
 func (w *work) clear(ctx context.Context) error {
-	left, err := w.client.DeleteAll(ctx, corev1.SchemeGroupVersion.WithResource("pods"), "", kube.DeploymentLabel+"="+w.env.Deployment+","+dataLabel)
+	left, err := w.client.DeleteAll(ctx, podsResource(), "", kube.DeploymentLabel+"="+w.env.Deployment+","+dataLabel)
 	if len(left) > 0 {
 		w.env.Progress("removed what a run has left: pod %s", strings.Join(left, ", "))
 	}
@@ -192,10 +196,11 @@ func (p runningPod) check(ctx context.Context, line string) (string, error) {
 // oneLine is the line that a check printed.
 func oneLine(text string) (string, error) {
 	text = strings.TrimSpace(text)
+	printable := func(r rune) bool { return unicode.IsPrint(r) }
 	switch {
 	case text == "":
 		return "", errors.New("the check printed nothing; it prints one line about the data")
-	case strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }):
+	case strings.ContainsFunc(text, func(r rune) bool { return !printable(r) }):
 		return "", errors.New("the check printed more than one line, or what is no text")
 	case len(text) > maxLine:
 		return "", fmt.Errorf("the check printed %d characters; it prints a line of %d at most", len(text), maxLine)

@@ -25,10 +25,9 @@ import (
 // replicasAnnotation is on a workload that is stopped; its value is how many pods it had.
 const replicasAnnotation = "slipway.sh/replicas"
 
-// stoppedInPlace calls do. If the style is in-place, what uses the data is stopped meanwhile, and started
-// again, whatever happens.
-func (w *work) stoppedInPlace(ctx context.Context, style string, d platform.Data, do func(context.Context) error) (err error) {
-	if style != contract.InPlace || len(d.Users) == 0 {
+// stopped calls do while what uses the data is stopped, and starts it again, whatever happens.
+func (w *work) stopped(ctx context.Context, d platform.Data, do func(context.Context) error) (err error) {
+	if len(d.Users) == 0 {
 		return do(ctx)
 	}
 	defer func() { err = errors.Join(err, w.startUsers(ctx, d)) }()
@@ -99,6 +98,14 @@ func (w *work) applicationsOf(ctx context.Context, data []string) (out []kube.Me
 		return nil
 	})
 	return out, err
+}
+
+// stoppedInPlace is stopped if the style is in-place; otherwise it only calls do.
+func (w *work) stoppedInPlace(ctx context.Context, style string, d platform.Data, do func(context.Context) error) error {
+	if style != contract.InPlace {
+		return do(ctx)
+	}
+	return w.stopped(ctx, d, do)
 }
 
 func (w *work) badUsers(op string, err error) error {

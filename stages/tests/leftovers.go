@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/installed"
@@ -30,7 +28,7 @@ func leftovers(ctx context.Context, env *step.Env, in contract.LeftoversInput) (
 		}
 	}
 	readiness.AwaitPods(ctx, client, in.Pods)
-	lists, err := client.List(ctx, corev1.SchemeGroupVersion.WithResource("secrets"), kube.SystemNamespace, kube.DeploymentLabel+"="+env.Deployment)
+	lists, err := client.List(ctx, core("secrets"), kube.SystemNamespace, kube.DeploymentLabel+"="+env.Deployment)
 	if err != nil {
 		return out, err
 	}

@@ -7,10 +7,10 @@ import (
 	"path"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
@@ -117,7 +117,7 @@ func (r remover) remove(ctx context.Context) ([]string, error) {
 			continue
 		}
 		selector := fmt.Sprintf("%s=%s,%s=%s", kube.DeploymentLabel, r.env.Deployment, r.mark.label, r.mark.name)
-		claims, err := r.client.DeleteAll(ctx, corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"), m.Namespace, selector)
+		claims, err := r.client.DeleteAll(ctx, core("persistentvolumeclaims"), m.Namespace, selector)
 		if err != nil {
 			return removed, err
 		}
@@ -125,5 +125,9 @@ func (r remover) remove(ctx context.Context) ([]string, error) {
 			removed = append(removed, "PersistentVolumeClaim "+c)
 		}
 	}
-	return removed, r.client.Delete(ctx, corev1.SchemeGroupVersion.WithResource("secrets"), kube.SystemNamespace, r.mark.list(), metav1.DeletePropagationBackground)
+	return removed, r.client.Delete(ctx, core("secrets"), kube.SystemNamespace, r.mark.list(), metav1.DeletePropagationBackground)
+}
+
+func core(resource string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Version: "v1", Resource: resource}
 }

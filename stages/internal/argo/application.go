@@ -54,7 +54,8 @@ func NotDeleted(options string) string {
 
 // Stays reports whether an object stays when its Application is removed.
 func Stays(o *unstructured.Unstructured) bool {
-	return kube.Keeps(o) || slices.ContainsFunc(strings.Split(o.GetAnnotations()[SyncOptions], ","), func(option string) bool {
+	notes := o.GetAnnotations()
+	return notes["helm.sh/resource-policy"] == "keep" || slices.ContainsFunc(strings.Split(notes[SyncOptions], ","), func(option string) bool {
 		return strings.TrimSpace(option) == "Delete=false"
 	})
 }

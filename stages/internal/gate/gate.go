@@ -200,8 +200,10 @@ func condition(ctx context.Context, c *kube.Client, g platform.ConditionGate) (b
 	if o == nil {
 		return false, seen, err
 	}
-	for _, m := range kube.Entries(o, "status", "conditions") {
-		if m["type"] != g.Type {
+	all, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, e := range all {
+		m, ok := e.(map[string]any)
+		if !ok || m["type"] != g.Type {
 			continue
 		}
 		said := fmt.Sprintf("%s=%v", g.Type, m["status"])

@@ -2,6 +2,7 @@ package installed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -72,14 +73,10 @@ func (r *Remover) Component(ctx context.Context, c Component, keep func(kube.Mem
 	if err != nil {
 		return nil, err
 	}
-	// Hooks that run after the deletion may need an account or a password that hooks have made before the install.
-	ofHook := func(m kube.Member) bool {
-		return slices.ContainsFunc(hooks, func(h Hook) bool {
-			return slices.ContainsFunc(h.Objects, func(o *unstructured.Unstructured) bool { return kube.MemberOf(o).Same(m) })
-		})
+	members, ofHooks, err := r.withoutHooks(ctx, members, hooks)
+	if err != nil {
+		return nil, err
 	}
-	ofHooks := slices.DeleteFunc(slices.Clone(members), func(m kube.Member) bool { return !ofHook(m) })
-	members = slices.DeleteFunc(members, ofHook)
 	deleted, err := r.discard(ctx, "what "+c.Name+" is made of", members)
 	if err != nil {
 		return nil, err
@@ -92,6 +89,13 @@ func (r *Remover) Component(ctx context.Context, c Component, keep func(kube.Mem
 	made, err := r.discard(ctx, "what the hooks of "+c.Name+" made", ofHooks)
 	if err != nil {
 		return nil, err
+	}
+	for _, h := range hooks { // an older list has none of them
+		for _, o := range h.Objects {
+			if _, err := r.Client.DeleteOurs(ctx, kube.MemberOf(o), r.Deployment, metav1.DeletePropagationBackground); err != nil {
+				return nil, err
+			}
+		}
 	}
 	return append(deleted, made...), r.Client.Forget(ctx, r.Deployment, c.Name)
 }
@@ -110,6 +114,26 @@ func (r *Remover) discard(ctx context.Context, what string, members []kube.Membe
 		}
 	}
 	return names, r.Gone(ctx, what, r.Same(deleted))
+}
+
+// withoutHooks separates members from those of the chart's hooks, also earlier ones: hooks that run
+// after the deletion may need an account or a password that hooks have made before the install.
+func (r *Remover) withoutHooks(ctx context.Context, members []kube.Member, hooks []Hook) (other, ofHooks []kube.Member, err error) {
+	if !slices.ContainsFunc(hooks, func(h Hook) bool { return h.On(release.HookPostDelete) }) {
+		return members, nil, nil
+	}
+	for _, m := range members {
+		live, err := r.Client.Live(ctx, m)
+		if err != nil {
+			return nil, nil, err
+		}
+		if live != nil && kube.IsHook(live) {
+			ofHooks = append(ofHooks, m)
+		} else {
+			other = append(other, m)
+		}
+	}
+	return other, ofHooks, nil
 }
 
 // hooks are those of a component's chart, but for objects that keep says stay.
@@ -140,12 +164,25 @@ func (r *Remover) run(ctx context.Context, c Component, hooks []Hook, event rele
 	if err == nil {
 		return true, nil
 	}
-	// A webhook whose component is gone already never answers again.
-	if ctx.Err() != nil || kube.Transient(err) && !strings.Contains(err.Error(), "failed calling webhook") {
-		return false, err
+	if cut := r.cutShort(ctx, c, err); cut != nil {
+		return false, cut
 	}
 	r.Log.Warn("a chart's hooks fail; it is removed without them", "component", c.Name, "error", err)
 	return false, nil
+}
+
+// cutShort is the error of hooks that did not fail themselves; nil if they did.
+func (r *Remover) cutShort(ctx context.Context, c Component, err error) error {
+	// A webhook whose component is gone already never answers again.
+	webhook := strings.Contains(err.Error(), "failed calling webhook")
+	if ctx.Err() != nil || kube.Transient(err) && !webhook {
+		return err
+	}
+	// A wait goes on while the API server does not answer, and its error says so in words only.
+	if _, silent := r.Client.Notes(ctx, "", kube.ChartOf(c.Name)); silent != nil {
+		return errors.Join(err, silent)
+	}
+	return nil
 }
 
 // rank has what intercepts requests to the API server go first: they fail when what it stands for
