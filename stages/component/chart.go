@@ -234,7 +234,7 @@ func (i *installer) hooks(ctx context.Context, all []installed.Hook, event relea
 		return nil
 	}
 	if i.client.Plan == nil {
-		return installed.Runner{Client: i.client, Deployment: i.env.Deployment}.Run(ctx, all, event)
+		return installed.Runner{Client: i.client, Deployment: i.env.Deployment, Job: i.completed}.Run(ctx, all, event)
 	}
 	for _, h := range all {
 		for _, o := range h.Objects {

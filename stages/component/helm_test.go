@@ -13,7 +13,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/plan"
-	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/step"
 )
 
@@ -154,7 +153,7 @@ func TestAnUpgradeThatWasKilled(t *testing.T) {
 		}
 	}
 	_, err := s.install(t.Context(), gitInput())
-	require.ErrorIs(t, err, &fault.Fault{Code: readiness.CodeJob})
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeJob})
 	require.Nil(t, s.api.Get(atConfig))
 	s.api.Controller = works
 	require.Equal(t, 1, s.git(t))
@@ -176,7 +175,7 @@ func TestAnInstallThatFailedGoesOnWithWhatItRendered(t *testing.T) {
 		in.Values = []byte(values)
 		s.api.Controller = fails
 		_, err := s.install(t.Context(), in)
-		require.ErrorIs(t, err, &fault.Fault{Code: readiness.CodeJob})
+		require.ErrorIs(t, err, &fault.Fault{Code: CodeJob})
 		made := s.at(atConfig, "data")
 		s.api.Controller = works
 		_, err = s.install(t.Context(), in)

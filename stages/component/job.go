@@ -1,6 +1,7 @@
 package component
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,6 +12,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -19,11 +22,15 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/slipway-sh/slipway/config/platform"
+	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/readiness"
 	"github.com/slipway-sh/slipway/stages/internal/render"
 )
+
+// CodeJob: a Job of the platform failed.
+const CodeJob fault.Code = "CMP-001"
 
 // workAnnotation is the annotation of a Job that holds the digest of what it does.
 const workAnnotation = "slipway.sh/work"
@@ -144,11 +151,43 @@ func (i *installer) work(ctx context.Context, o *unstructured.Unstructured, done
 		made = true
 		i.env.Progress("job %s was made", id)
 	}
-	if err := readiness.WaitJob(ctx, i.client, o.GetNamespace(), o.GetName()); err != nil {
+	if err := i.completed(ctx, o.GetNamespace(), o.GetName()); err != nil {
 		return made, err
 	}
 	done[kube.JobKey(o)] = digest
 	return made, i.remember(ctx, done)
+}
+
+// podsEvery is how often the pods of a Job are looked at while it runs.
+const podsEvery = 2 * time.Second
+
+// completed waits until a Job has completed. For a plan it looks once.
+func (i *installer) completed(ctx context.Context, namespace, name string) error {
+	id := namespace + "/" + name
+	w := &readiness.JobWatch{Client: i.client, Namespace: namespace, Name: name, Every: podsEvery}
+	if i.client.Plan != nil {
+		ended, seen, err := w.Look(ctx)
+		if err == nil && (!ended || w.Failure != "") {
+			err = fmt.Errorf("job %s has not completed: %s", id, cmp.Or(w.Failure, seen))
+		}
+		return err
+	}
+	err := i.client.WaitFor(ctx, "job "+id+" to complete", kube.Poll, w.Look)
+	if err == nil && w.Failure == "" {
+		return nil
+	}
+	if err == nil {
+		err = &fault.Fault{
+			Code: CodeJob, Class: fault.Step, Op: "carry out job " + id, Err: errors.New(w.Failure),
+			Fix: "correct the cause, then run the same command again; its log: slipway toolchain -- kubectl logs -n " + fault.Quote(namespace) + " " + fault.Quote("job/"+name),
+		}
+	}
+	return kube.WithCause(ctx, err, func(ctx context.Context) string {
+		if why := w.Cause(ctx); !strings.Contains(err.Error(), why) { // else the wait has told it
+			return why
+		}
+		return ""
+	})
 }
 
 // done are the digests of what those of all that have completed did, by kube.JobKey. Those of

@@ -14,7 +14,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/contract"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/plan"
-	"github.com/slipway-sh/slipway/stages/internal/readiness"
 )
 
 const (
@@ -91,7 +90,7 @@ func TestAJobThatTheReleaseHasNoMoreIsDeleted(t *testing.T) {
 		}
 	}
 	_, err := s.install(t.Context(), seedInput())
-	require.ErrorIs(t, err, &fault.Fault{Code: readiness.CodeJob})
+	require.ErrorIs(t, err, &fault.Fault{Code: CodeJob})
 	require.NotNil(t, s.api.Get(atOld))
 	require.NotNil(t, s.api.Get(atMoved))
 
@@ -189,7 +188,7 @@ status:
   containerStatuses: [{name: seed, restartCount: 3, state: {waiting: {reason: CrashLoopBackOff}}, lastState: {terminated: {exitCode: 3, reason: Error}}}]
 `)
 	_, err := s.install(t.Context(), seedInput())
-	refused(t, err, readiness.CodeJob, "carry out job shop/seed: BackoffLimitExceeded it was tried 7 times: container seed ", "exit code 3", "pod seed-x")
+	refused(t, err, CodeJob, "carry out job shop/seed: BackoffLimitExceeded it was tried 7 times: container seed ", "exit code 3", "pod seed-x")
 	f := new(fault.Fault)
 	require.ErrorAs(t, err, &f)
 	require.Equal(t, "correct the cause, then run the same command again; its log: slipway toolchain -- kubectl logs -n shop job/seed", f.Fix)
@@ -233,7 +232,7 @@ reason: FailedCreate
 message: "the quota was used up"
 involvedObject: {kind: Job, name: seed, namespace: shop}
 `)
-	time.AfterFunc(2*time.Second, func() {
+	time.AfterFunc(podsEvery+time.Second, func() {
 		s.api.Delete(pod)
 		s.api.Set(t, atSeed, `
 metadata: {name: seed, namespace: shop}
@@ -241,7 +240,7 @@ status: {conditions: [{type: Failed, status: "True", reason: BackoffLimitExceede
 `)
 	})
 	_, err := s.install(t.Context(), seedInput())
-	refused(t, err, readiness.CodeJob, "it was tried 4 times: container seed ", "exit code 3", "pod seed-x")
+	refused(t, err, CodeJob, "it was tried 4 times: container seed ", "exit code 3", "pod seed-x")
 	require.NotContains(t, err.Error(), "db-0")
 	require.NotContains(t, err.Error(), "quota")
 }
@@ -262,7 +261,7 @@ func TestAJobThatIsGone(t *testing.T) {
 			time.AfterFunc(time.Second, func() { meanwhile(s) })
 			begun := time.Now()
 			_, err := s.install(t.Context(), seedInput())
-			refused(t, err, readiness.CodeJob, "carry out job shop/seed: it is gone, and nobody has seen it complete: somebody has deleted it, or its ttlSecondsAfterFinished is too short")
+			refused(t, err, CodeJob, "carry out job shop/seed: it is gone, and nobody has seen it complete: somebody has deleted it, or its ttlSecondsAfterFinished is too short")
 			require.Less(t, time.Since(begun), 30*time.Second)
 			require.Nil(t, s.api.Get(atDone), "it has not completed")
 		})

@@ -99,6 +99,9 @@ func (t *trial) await(ctx context.Context, jobs []*unstructured.Unstructured, wh
 	return names, errors.Join(errs...)
 }
 
+// podsEvery is how often the pods of a Job are looked at while it runs.
+const podsEvery = time.Second
+
 // lastLook is how long the last look at the pods of a Job, and reading the rest of their
 // logs, may take; wholeLog where what a Job counts is wanted.
 const (
@@ -114,7 +117,7 @@ type watched struct {
 }
 
 func (t *trial) watch(logs *logs, namespace, name string) *watched {
-	w := &watched{JobWatch: readiness.JobWatch{Client: t.client, Namespace: namespace, Name: name}, trial: t, log: logs.job()}
+	w := &watched{JobWatch: readiness.JobWatch{Client: t.client, Namespace: namespace, Name: name, Every: podsEvery}, trial: t, log: logs.job()}
 	w.Pods = func(ctx context.Context) { _ = w.follow(ctx) } // the next look lists them again
 	return w
 }
@@ -178,7 +181,7 @@ func (w *watched) rest(ctx context.Context, whole bool) ([]string, error) {
 			last = err
 		}
 		select {
-		case <-time.After(time.Second):
+		case <-time.After(podsEvery):
 		case <-ctx.Done():
 			return wrote, w.failed("read what was counted by the", fmt.Errorf("job %s has completed, but %w", id, last), "check that the cluster and its nodes answer")
 		}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/slipway-sh/slipway/stages/internal/kube"
+	"github.com/slipway-sh/slipway/stages/internal/readiness"
 )
 
 // Listed are the objects that the deployment wrote down before it applied them for components.
@@ -160,7 +161,16 @@ func (r *Remover) run(ctx context.Context, c Component, hooks []Hook, event rele
 	if r.Client.Plan != nil || !slices.ContainsFunc(hooks, func(h Hook) bool { return h.On(event) }) {
 		return true, nil
 	}
-	err := Runner{Client: r.Client, Deployment: r.Deployment, Limit: r.Limit()}.Run(ctx, hooks, event)
+	err := Runner{Client: r.Client, Deployment: r.Deployment, Limit: r.Limit(), Job: func(ctx context.Context, namespace, name string) error {
+		w := &readiness.JobWatch{Client: r.Client, Namespace: namespace, Name: name, Every: kube.Poll}
+		if err := r.Client.WaitFor(ctx, "job "+namespace+"/"+name+" to complete", kube.Poll, w.Look); err != nil {
+			return err
+		}
+		if w.Failure != "" {
+			return errors.New(strings.Join([]string{"job", namespace + "/" + name + ":", w.Failure}, " "))
+		}
+		return nil
+	}}.Run(ctx, hooks, event)
 	if err == nil {
 		return true, nil
 	}

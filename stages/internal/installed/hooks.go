@@ -104,7 +104,10 @@ func (h Hook) On(event release.HookEvent) bool { return slices.Contains(h.Events
 type Runner struct {
 	Client     *kube.Client
 	Deployment string
-	Limit      time.Duration // how long each hook may take; 0: as long as ctx
+	// Job waits until a Job of a hook has completed.
+	Job func(ctx context.Context, namespace, name string) error
+	// Limit is how long each hook may take; 0: as long as ctx.
+	Limit time.Duration
 }
 
 // Run runs the hooks of an event, one after the other, as Helm does: it makes the objects of each,
@@ -153,7 +156,7 @@ func (r Runner) make(ctx context.Context, h Hook) error {
 		var err error
 		switch o.GetKind() {
 		case "Job":
-			err = readiness.WaitJob(ctx, r.Client, o.GetNamespace(), o.GetName())
+			err = r.Job(ctx, o.GetNamespace(), o.GetName())
 		case "Pod":
 			err = readiness.WaitPodDone(ctx, r.Client, o.GetNamespace(), o.GetName())
 		}

@@ -1,8 +1,9 @@
 package installed_test
 
 import (
+	"context"
+	"errors"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,7 +14,6 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/installed"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/internal/kube/kubetest"
-	"github.com/slipway-sh/slipway/stages/internal/readiness"
 )
 
 // hook is a ConfigMap, or a Job, that a hook makes.
@@ -66,17 +66,17 @@ func TestTheHooksOfAnEvent(t *testing.T) {
 		hook(job, "other", "helm.sh/hook: post-install"))
 	require.NoError(t, err)
 	api.Set(t, jobs+"first", "{metadata: {name: first, namespace: shop, labels: {"+kube.DeploymentLabel+": demo}}, old: true}")
-	api.Controller = func(path string, o map[string]any) {
-		end := "Complete"
-		if path == jobs+"second" {
-			end = "Failed"
+	var waited []string
+	broken := errors.New("it failed")
+	r := installed.Runner{Client: c, Deployment: "demo", Job: func(_ context.Context, _, name string) error {
+		waited = append(waited, name)
+		if name == "second" {
+			return broken
 		}
-		if strings.HasPrefix(path, jobs) {
-			o["status"] = map[string]any{"conditions": []any{map[string]any{"type": end, "status": "True"}}}
-		}
-	}
-	r := installed.Runner{Client: c, Deployment: "demo"}
-	require.ErrorIs(t, r.Run(t.Context(), parts.Hooks, release.HookPreInstall), &fault.Fault{Code: readiness.CodeJob})
+		return nil
+	}}
+	require.ErrorIs(t, r.Run(t.Context(), parts.Hooks, release.HookPreInstall), broken)
+	require.Equal(t, []string{"first", "second"}, waited)
 	require.Nil(t, api.Get(configs+"settings"), "it has succeeded")
 	require.NotNil(t, api.Get(jobs+"first"))
 	require.NotContains(t, api.Get(jobs+"first"), "old", "the earlier one goes before")
@@ -85,8 +85,10 @@ func TestTheHooksOfAnEvent(t *testing.T) {
 	require.Less(t, slices.Index(api.Writes(), "PATCH "+configs+"settings"), slices.Index(api.Writes(), "PATCH "+jobs+"first"))
 
 	api.Set(t, jobs+"first", "metadata: {labels: {"+kube.DeploymentLabel+": another}}")
+	waited = nil
 	written := len(api.Writes())
 	require.ErrorIs(t, r.Run(t.Context(), parts.Hooks, release.HookPreInstall), &fault.Fault{Code: kube.CodeForeign})
+	require.Empty(t, waited)
 	for _, w := range api.Writes()[written:] {
 		require.NotContains(t, w, jobs+"first", "what is another deployment's is neither changed nor deleted")
 	}

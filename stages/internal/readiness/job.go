@@ -3,7 +3,6 @@ package readiness
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -14,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/slipway-sh/slipway/fault"
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 )
 
@@ -34,47 +32,12 @@ func JobEnd(j *batchv1.Job) (done bool, failed string) {
 	return false, ""
 }
 
-// CodeJob: a Job of the platform failed.
-const CodeJob fault.Code = "CMP-001"
-
-// WaitJob waits until a Job has completed. For a plan it looks once. The fault of a Job that has failed
-// has CodeJob.
-func WaitJob(ctx context.Context, c *kube.Client, namespace, name string) error {
-	id := namespace + "/" + name
-	w := &JobWatch{Client: c, Namespace: namespace, Name: name}
-	if c.Plan != nil {
-		ended, seen, err := w.Look(ctx)
-		if err == nil && (!ended || w.Failure != "") {
-			err = fmt.Errorf("job %s has not completed: %s", id, cmp.Or(w.Failure, seen))
-		}
-		return err
-	}
-	err := c.WaitFor(ctx, "job "+id+" to complete", kube.Poll, w.Look)
-	if err == nil && w.Failure == "" {
-		return nil
-	}
-	if err == nil {
-		err = &fault.Fault{
-			Code: CodeJob, Class: fault.Step, Op: "carry out job " + id, Err: errors.New(w.Failure),
-			Fix: "correct the cause, then run the same command again; its log: slipway toolchain -- kubectl logs -n " + fault.Quote(namespace) + " " + fault.Quote("job/"+name),
-		}
-	}
-	return kube.WithCause(ctx, err, func(ctx context.Context) string {
-		if why := w.Cause(ctx); !strings.Contains(err.Error(), why) { // else the wait has told it
-			return why
-		}
-		return ""
-	})
-}
-
-// podsEvery is how often the pods of a Job are looked at while it runs; the first time after as long.
-const podsEvery = time.Second
-
 // JobWatch looks at a Job until it has ended.
 type JobWatch struct {
 	Client          *kube.Client
 	Namespace, Name string
-	Pods            func(context.Context) // is called before its pods are looked at; may be nil
+	Every           time.Duration         // how often its pods are looked at; the first time after as long
+	Pods            func(context.Context) // is called before that; may be nil
 	Failure         string                // why it failed: "BackoffLimitExceeded …"; empty: it has not, or not yet
 
 	uid    types.UID // empty until it has been seen
@@ -100,7 +63,7 @@ func (w *JobWatch) Look(ctx context.Context) (ended bool, seen string, err error
 	if w.looked.IsZero() {
 		w.looked = time.Now()
 	}
-	if time.Since(w.looked) >= podsEvery {
+	if time.Since(w.looked) >= w.Every {
 		if w.looked = time.Now(); w.Pods != nil {
 			w.Pods(ctx)
 		}
