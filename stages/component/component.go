@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -205,25 +206,43 @@ func noImage(name string) error {
 	}
 }
 
-// gates waits for the component's gates, and says so in the cluster.
+// gates waits for the component's gates, all at the same time. The error names every gate that stays
+// shut.
 func (i *installer) gates(ctx context.Context) ([]string, error) {
-	if len(i.component.Ready) == 0 {
+	all := i.component.Ready
+	if len(all) == 0 {
 		return nil, nil
 	}
+	names, errs := make([]string, len(all)), make([]error, len(all))
+	for n, a := range all {
+		names[n] = a.Describe()
+	}
+	waiting := "waiting for " + strings.Join(names, ", ")
+	i.env.Progress("%s", waiting)
+	i.report(ctx, contract.Waiting, ": "+waiting)
 	i.client.OnWait = func(what string, since, until time.Time, seen string, over bool) {
 		i.env.Waits(what, since, until, seen, over)
 		if !over {
 			i.report(ctx, contract.Waiting, fmt.Sprintf(": waiting for %s since %s, until %s: %s", what, clock(since), clock(until), seen))
 		}
 	}
-	names, err := gate.WaitAll(ctx, i.client, i.release.Engine(), i.component.Ready, func(waiting string) {
-		i.env.Progress("%s", waiting)
-		i.report(ctx, contract.Waiting, ": "+waiting)
-	})
+	var wg sync.WaitGroup
+	for n, a := range all {
+		wg.Go(func() { errs[n] = gate.Wait(ctx, i.client, i.engine(), a) })
+	}
+	wg.Wait()
+	err := errors.Join(errs...)
 	if err == nil {
 		i.report(ctx, contract.InProgress, " is ready")
 	}
 	return names, err
+}
+
+func (i *installer) engine() string {
+	if c := i.release.Engine(); c != nil {
+		return c.Namespace
+	}
+	return ""
 }
 
 func (i *installer) report(ctx context.Context, s contract.Progress, message string) {

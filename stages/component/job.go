@@ -132,13 +132,7 @@ func (i *installer) work(ctx context.Context, o *unstructured.Unstructured, done
 	if there {
 		_, failed := readiness.JobEnd(live)
 		if live.Annotations[workAnnotation] != digest || failed != "" || live.DeletionTimestamp != nil {
-			i.env.Progress("job %s is made again", id)
-			old := o.DeepCopy()
-			old.SetUID(live.UID)
-			if err := i.client.DeleteObject(ctx, old, metav1.DeletePropagationForeground); err != nil {
-				return false, err
-			}
-			if err := i.client.AwaitDeleted(ctx, old); err != nil {
+			if err := i.discard(ctx, live); err != nil {
 				return false, err
 			}
 			there = false
@@ -156,6 +150,23 @@ func (i *installer) work(ctx context.Context, o *unstructured.Unstructured, done
 	}
 	done[kube.JobKey(o)] = digest
 	return made, i.remember(ctx, done)
+}
+
+func (i *installer) discard(ctx context.Context, j *batchv1.Job) error {
+	id := j.Namespace + "/" + j.Name
+	i.env.Progress("job %s is made again", id)
+	api := i.client.Kubernetes.BatchV1().Jobs(j.Namespace)
+	propagation := metav1.DeletePropagationForeground
+	err := i.client.Retry(ctx, "delete job "+id, func(ctx context.Context) error {
+		return api.Delete(ctx, j.Name, metav1.DeleteOptions{PropagationPolicy: &propagation, Preconditions: metav1.NewUIDPreconditions(string(j.UID))})
+	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return err
+	}
+	return i.client.WaitAbsent(ctx, "job "+id, func(ctx context.Context) (string, error) {
+		_, err := api.Get(ctx, j.Name, metav1.GetOptions{})
+		return "it is still being deleted", err
+	})
 }
 
 // podsEvery is how often the pods of a Job are looked at while it runs.

@@ -55,14 +55,13 @@ func (w *work) within(ctx context.Context, d platform.Data, scratch bool, do fun
 	remove := func(ctx context.Context) error {
 		ctx, cancel := lasting(ctx)
 		defer cancel()
-		live, err := w.client.Live(ctx, kube.MemberOf(o))
-		if err != nil || live == nil {
+		if err := w.client.Delete(ctx, podsResource(), at.namespace, at.pod, metav1.DeletePropagationBackground); err != nil {
 			return err
 		}
-		if err := w.client.DeleteObject(ctx, live, metav1.DeletePropagationBackground); err != nil {
-			return err
-		}
-		return w.client.AwaitDeleted(ctx, live)
+		return w.client.WaitAbsent(ctx, "pod "+at.namespace+"/"+at.pod, func(ctx context.Context) (string, error) {
+			_, err := w.client.Kubernetes.CoreV1().Pods(at.namespace).Get(ctx, at.pod, metav1.GetOptions{})
+			return "it is being deleted", err
+		})
 	}
 	if err := render.HideSecrets(ctx, w.client, []*unstructured.Unstructured{o}, w.env.Redact); err != nil { // its commands may print them
 		return w.badPod(d, err)

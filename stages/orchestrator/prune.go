@@ -99,11 +99,8 @@ func removeRoot(ctx context.Context, env *step.Env, c *kube.Client, root *unstru
 	}
 	limited, cancel := context.WithTimeout(ctx, defaultDeadline)
 	defer cancel()
-	return c.WaitFor(limited, "the Application "+namespace+"/"+RootApp+", with the apps that it brought, to be gone", kube.Poll, func(ctx context.Context) (bool, string, error) {
-		live, err := c.Live(ctx, kube.MemberOf(root))
-		if err != nil || live == nil {
-			return err == nil, "", err
-		}
-		return false, "Argo CD has not removed " + cmp.Or(strings.Join(argo.Read(live).Children(), ", "), "it") + " yet", nil
+	return c.WaitAbsent(limited, "the Application "+namespace+"/"+RootApp+", with the apps that it brought,", func(ctx context.Context) (string, error) {
+		app, err := argo.Get(ctx, c, namespace, RootApp)
+		return "Argo CD has not removed " + cmp.Or(strings.Join(app.Children(), ", "), "it") + " yet", err
 	})
 }

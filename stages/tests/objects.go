@@ -7,6 +7,7 @@ import (
 	"path"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -16,6 +17,9 @@ import (
 	"github.com/slipway-sh/slipway/stages/internal/kube"
 	"github.com/slipway-sh/slipway/stages/step"
 )
+
+// runAnnotation names the run that made an object.
+const runAnnotation = "slipway.sh/run"
 
 // removeLimit is how long removing a test's objects may take, also after its deadline.
 const removeLimit = time.Minute
@@ -62,16 +66,18 @@ func (t *trial) theirs(o *unstructured.Unstructured) error {
 // make makes objects that must not be there.
 func (t *trial) make(ctx context.Context, objs []*unstructured.Unstructured) error {
 	for _, o := range objs {
-		if live, err := t.client.Live(ctx, kube.MemberOf(o)); err != nil {
-			return err
-		} else if live != nil {
-			return t.theirs(o)
-		}
+		o.SetAnnotations(labels.Merge(o.GetAnnotations(), labels.Set{runAnnotation: t.env.Run}))
 	}
-	if _, err := t.client.Apply(ctx, objs, kube.ApplyOptions{}); err != nil {
-		return t.refused(ctx, err)
+	not, err := t.client.Create(ctx, objs, func(live *unstructured.Unstructured) bool {
+		return t.mark.on(live, t.env.Deployment) && live.GetAnnotations()[runAnnotation] == t.env.Run
+	})
+	switch {
+	case err == nil:
+		return nil
+	case not != nil && apierrors.IsAlreadyExists(err):
+		return t.theirs(not)
 	}
-	return nil
+	return t.refused(ctx, err)
 }
 
 // refused is err, as a fault of the trial's files if the API server rejects them.
@@ -96,19 +102,18 @@ func (r remover) remove(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	var removed []string
-	var going []*unstructured.Unstructured
+	var going []kube.Member
 	for _, m := range members {
-		live, err := r.client.Live(ctx, m)
-		if err == nil && live != nil && r.mark.on(live, r.env.Deployment) {
-			going, removed = append(going, live), append(removed, m.String())
-			err = r.client.DeleteObject(ctx, live, metav1.DeletePropagationForeground) // after what it owns
-		}
+		asked, err := r.delete(ctx, m)
 		if err != nil {
 			return removed, err
 		}
+		if asked {
+			going, removed = append(going, m), append(removed, m.String())
+		}
 	}
-	for _, o := range going {
-		if err := r.client.AwaitDeleted(ctx, o); err != nil {
+	for _, m := range going {
+		if err := r.gone(ctx, m); err != nil {
 			return removed, err
 		}
 	}
@@ -130,4 +135,24 @@ func (r remover) remove(ctx context.Context) ([]string, error) {
 
 func core(resource string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Version: "v1", Resource: resource}
+}
+
+// gone waits until an object that was deleted is gone, or somebody has made another one.
+func (r remover) gone(ctx context.Context, m kube.Member) error {
+	return r.client.WaitFor(ctx, m.String()+" to be gone", kube.Poll, func(ctx context.Context) (bool, string, error) {
+		live, err := r.client.Live(ctx, m)
+		if err != nil || live == nil || !r.mark.on(live, r.env.Deployment) {
+			return err == nil, "", err
+		}
+		return false, kube.Left([]unstructured.Unstructured{*live}), nil
+	})
+}
+
+// delete asks for the deletion of an object that the mark is on, after what it owns.
+func (r remover) delete(ctx context.Context, m kube.Member) (asked bool, err error) {
+	live, err := r.client.Live(ctx, m)
+	if err != nil || live == nil || !r.mark.on(live, r.env.Deployment) {
+		return false, err
+	}
+	return true, r.client.DeleteObject(ctx, live, metav1.DeletePropagationForeground)
 }

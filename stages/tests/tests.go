@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -82,8 +84,7 @@ func test(ctx context.Context, env *step.Env, in contract.TestInput) (contract.T
 // returns is about the first that went wrong.
 func (t *trial) run(ctx context.Context, gates []platform.Await) (out contract.Tested, err error) {
 	err = t.inTime(ctx, func(ctx context.Context) (err error) {
-		out.Gates, err = gate.WaitAll(ctx, t.client, t.release.Engine(), gates, func(waiting string) { t.env.Progress("%s", waiting) })
-		if err == nil && t.files.Path != "" {
+		if out.Gates, err = t.gates(ctx, gates); err == nil && t.files.Path != "" {
 			out.Jobs, err = t.jobs(ctx)
 		}
 		return err
@@ -117,6 +118,26 @@ func (t *trial) late(err error) error {
 		Code: CodeLate, Class: fault.Timeout, Op: "carry out the " + t.files.Name, Err: fmt.Errorf("it has not ended within %s: %w", t.within, err),
 		Fix: "correct what was seen last, or give it more time (deadline in platform.yaml), then run it again: slipway test",
 	}
+}
+
+// gates waits for gates, all at the same time.
+func (t *trial) gates(ctx context.Context, all []platform.Await) ([]string, error) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	engine := ""
+	if c := t.release.Engine(); c != nil {
+		engine = c.Namespace
+	}
+	names, errs := make([]string, len(all)), make([]error, len(all))
+	var wg sync.WaitGroup
+	for n, a := range all {
+		names[n] = a.Describe()
+		wg.Go(func() { errs[n] = gate.Wait(ctx, t.client, engine, a) })
+	}
+	t.env.Progress("waiting for %s", strings.Join(names, ", "))
+	wg.Wait()
+	return names, errors.Join(errs...)
 }
 
 // read are the objects of the trial's files, with namespaces, the labels by which they are

@@ -102,11 +102,11 @@ func TestATestIsMadeAnewAndRemoved(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, contract.Tested{Jobs: []string{"shop/ask"}}, out)
 		c.requireClean(t)
-		made := slices.DeleteFunc(c.api.Writes(), func(w string) bool { return w != "PATCH "+atJob })
+		made := slices.DeleteFunc(c.api.Writes(), func(w string) bool { return w != "POST "+atJob })
 		require.Len(t, made, n+1, "no earlier result is reused")
 	}
 	writes := c.api.Writes()
-	list, words, job := slices.Index(writes, "PATCH "+atList), slices.Index(writes, "PATCH "+atWords), slices.Index(writes, "PATCH "+atJob)
+	list, words, job := slices.Index(writes, "PATCH "+atList), slices.Index(writes, "POST "+atWords), slices.Index(writes, "POST "+atJob)
 	require.True(t, 0 <= list && list < words && words < job, "%v", writes)
 	meta, _ := c.seen[atJob]["metadata"].(map[string]any)
 	require.Equal(t, map[string]any{"slipway.sh/test": "answers", "slipway.sh/deployment": "demo", "app.kubernetes.io/managed-by": "slipway"}, meta["labels"])
@@ -346,4 +346,18 @@ func TestThePodsOfAStoppedClusterAreWaitedFor(t *testing.T) {
 	_, err := leftovers(t.Context(), c.env, contract.LeftoversInput{Pods: pods.URL})
 	require.NoError(t, err)
 	require.Equal(t, 1, asked)
+}
+
+// TestAnObjectWhoseAnswerWasLost is the run's own, though it is there already.
+func TestAnObjectWhoseAnswerWasLost(t *testing.T) {
+	const ours = "{metadata: {name: words, namespace: shop, uid: u, labels: {slipway.sh/deployment: demo, slipway.sh/test: answers}, annotations: {slipway.sh/run: %s}, managedFields: [{manager: slipway}]}}"
+	c := asks(t)
+	c.api.Set(t, atWords, fmt.Sprintf(ours, "r1"))
+	_, err := c.test(t.Context())
+	require.NoError(t, err)
+	c.requireClean(t)
+
+	c.api.Set(t, atWords, fmt.Sprintf(ours, "r0"))
+	_, err = c.test(t.Context())
+	require.ErrorIs(t, err, &fault.Fault{Code: kube.CodeForeign}, "of another run, and on no list")
 }

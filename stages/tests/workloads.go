@@ -8,7 +8,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -74,10 +73,11 @@ func (t *trial) deploy(ctx context.Context) (contract.Workload, error) {
 		case live != nil && !t.mark.on(live, t.env.Deployment):
 			return out, t.theirs(o)
 		case live != nil && o.GetKind() == "Job" && failed(live):
-			if err := t.client.DeleteObject(ctx, live, metav1.DeletePropagationForeground); err != nil {
+			gone := remover{t.client, t.env, t.mark}
+			if _, err := gone.delete(ctx, m); err != nil {
 				return out, err
 			}
-			if err := t.client.AwaitDeleted(ctx, live); err != nil {
+			if err := gone.gone(ctx, m); err != nil {
 				return out, err
 			}
 			fresh = append(fresh, o)

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -55,29 +54,6 @@ func Wait(ctx context.Context, c *kube.Client, engine string, a platform.Await) 
 		return err
 	}
 	return shut(ctx, c, engine, a, err)
-}
-
-// WaitAll waits for gates, all at the same time, and returns their names. The error names every gate
-// that stays shut. gitOps is the component that installs Argo CD; nil: none does.
-func WaitAll(ctx context.Context, c *kube.Client, gitOps *platform.Component, all []platform.Await, report func(waiting string)) ([]string, error) {
-	if len(all) == 0 {
-		return nil, nil
-	}
-	engine := ""
-	if gitOps != nil {
-		engine = gitOps.Namespace
-	}
-	names, errs := make([]string, len(all)), make([]error, len(all))
-	for n, a := range all {
-		names[n] = a.Describe()
-	}
-	report("waiting for " + strings.Join(names, ", "))
-	var wg sync.WaitGroup
-	for n, a := range all {
-		wg.Go(func() { errs[n] = Wait(ctx, c, engine, a) })
-	}
-	wg.Wait()
-	return names, errors.Join(errs...)
 }
 
 // shut is the fault of a gate that did not open: err is what its wait ended with.

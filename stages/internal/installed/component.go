@@ -98,23 +98,26 @@ func (r *Remover) Component(ctx context.Context, c Component, keep func(kube.Mem
 			}
 		}
 	}
-	return append(deleted, made...), r.Client.Forget(ctx, r.Deployment, c.Name)
+	var names []string
+	for _, m := range append(deleted, made...) {
+		names = append(names, m.String())
+	}
+	return names, r.Client.Forget(ctx, r.Deployment, c.Name)
 }
 
 // discard deletes those of members that are the deployment's, waits until they are gone, and returns
-// their names.
-func (r *Remover) discard(ctx context.Context, what string, members []kube.Member) (names []string, err error) {
-	var deleted []unstructured.Unstructured
+// them.
+func (r *Remover) discard(ctx context.Context, what string, members []kube.Member) (deleted []kube.Member, err error) {
 	for _, m := range members {
-		o, err := r.Client.DeleteOurs(ctx, m, r.Deployment, metav1.DeletePropagationForeground)
+		asked, err := r.Client.DeleteOurs(ctx, m, r.Deployment, metav1.DeletePropagationForeground)
 		if err != nil {
 			return nil, err
 		}
-		if o != nil {
-			deleted, names = append(deleted, *o), append(names, m.String())
+		if asked {
+			deleted = append(deleted, m)
 		}
 	}
-	return names, r.Gone(ctx, what, r.Same(deleted))
+	return deleted, r.Gone(ctx, what, r.Left(deleted))
 }
 
 // withoutHooks separates members from those of the chart's hooks, also earlier ones: hooks that run
@@ -193,6 +196,23 @@ func (r *Remover) cutShort(ctx context.Context, c Component, err error) error {
 		return errors.Join(err, silent)
 	}
 	return nil
+}
+
+// Left looks for those of members that are there and the deployment's.
+func (r *Remover) Left(members []kube.Member) Look {
+	return func(ctx context.Context) ([]unstructured.Unstructured, error) {
+		var out []unstructured.Unstructured
+		for _, m := range members {
+			live, err := r.Client.Live(ctx, m)
+			if err != nil {
+				return nil, err
+			}
+			if live != nil && !m.HasData() && !kube.Keeps(live) && kube.DeploymentOf(live.GetLabels()) == r.Deployment {
+				out = append(out, *live)
+			}
+		}
+		return out, nil
+	}
 }
 
 // rank has what intercepts requests to the API server go first: they fail when what it stands for

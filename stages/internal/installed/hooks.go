@@ -199,10 +199,18 @@ func (r Runner) remove(ctx context.Context, h Hook) error {
 	ctx, cancel := r.limited(ctx)
 	defer cancel()
 	for _, o := range h.Objects {
-		deleted, err := r.Client.DeleteOurs(ctx, kube.MemberOf(o), r.Deployment, metav1.DeletePropagationBackground)
-		if err == nil && deleted != nil {
-			err = r.Client.AwaitDeleted(ctx, deleted)
+		m := kube.MemberOf(o)
+		asked, err := r.Client.DeleteOurs(ctx, m, r.Deployment, metav1.DeletePropagationBackground)
+		if err != nil {
+			return err
 		}
+		if !asked {
+			continue
+		}
+		err = r.Client.WaitFor(ctx, m.String()+" to be gone", kube.Poll, func(ctx context.Context) (bool, string, error) {
+			live, err := r.Client.Live(ctx, m)
+			return err == nil && live == nil, "it is still being deleted", err
+		})
 		if err != nil {
 			return err
 		}

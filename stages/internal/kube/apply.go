@@ -127,11 +127,7 @@ func (c *Client) applyOne(ctx context.Context, obj *unstructured.Unstructured, o
 		return a, nil
 	}
 	if leaving && c.Plan == nil {
-		c.Report("%s is being deleted: it is made again once it is gone", describe(before))
-		limited, cancel := context.WithTimeout(ctx, leavingLimit)
-		err := c.AwaitDeleted(limited, before)
-		cancel()
-		if err != nil {
+		if err := c.awaitDeleted(ctx, target, before); err != nil {
 			return Applied{}, err
 		}
 		before = nil
@@ -326,6 +322,24 @@ func nudge(ctx context.Context, crds dynamic.ResourceInterface, name string) err
 
 // leavingLimit is how long an object that is being deleted may take to be gone.
 const leavingLimit = 3 * time.Minute
+
+// awaitDeleted waits until an object that is being deleted is gone, or another one has its name.
+func (c *Client) awaitDeleted(ctx context.Context, api dynamic.ResourceInterface, o *unstructured.Unstructured) error {
+	c.Report("%s is being deleted: it is made again once it is gone", describe(o))
+	limited, cancel := context.WithTimeout(ctx, leavingLimit)
+	defer cancel()
+	return c.WaitFor(limited, describe(o)+", which is being deleted, to be gone", Poll, func(ctx context.Context) (bool, string, error) {
+		live, err := api.Get(ctx, o.GetName(), metav1.GetOptions{})
+		if err != nil {
+			return IgnoreNotFound(err) == nil, "", IgnoreNotFound(err)
+		}
+		seen := "it is still there"
+		if f := live.GetFinalizers(); len(f) > 0 {
+			seen = "nobody has removed its finalizer " + strings.Join(f, ", ")
+		}
+		return live.GetUID() != o.GetUID(), seen, nil
+	})
+}
 
 // freed releases the address of a Service that was never created, after the API server
 // refused service because its address is taken, and reports whether it did. An API server

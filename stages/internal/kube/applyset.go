@@ -106,7 +106,7 @@ func (c *Client) ApplySet(ctx context.Context, s Set, objs []*unstructured.Unstr
 		if err != nil {
 			return applied, deleted, err
 		}
-		if gone != nil {
+		if gone {
 			deleted = append(deleted, m.String())
 		}
 	}
@@ -177,19 +177,19 @@ func (c *Client) KeepMembers(ctx context.Context, deployment, name string, membe
 // DeleteOurs asks for the deletion of an object that is still labelled as the deployment's: a list
 // alone deletes nothing. It is no error if the object, or its kind, does not exist. Objects stay if
 // data goes with them, if Keeps says so, or if Argo CD has brought them since. Claims that a
-// StatefulSet leaves get the deployment's label. It returns the object that is being deleted; nil: none is.
-func (c *Client) DeleteOurs(ctx context.Context, m Member, deployment string, policy metav1.DeletionPropagation) (*unstructured.Unstructured, error) {
+// StatefulSet leaves get the deployment's label.
+func (c *Client) DeleteOurs(ctx context.Context, m Member, deployment string, policy metav1.DeletionPropagation) (asked bool, err error) {
 	if m.HasData() {
-		return nil, nil
+		return false, nil
 	}
 	live, err := c.Live(ctx, m)
 	if err != nil || live == nil || DeploymentOf(live.GetLabels()) != deployment || Keeps(live) || Brought(live) {
-		return nil, err
+		return false, err
 	}
 	if err := c.MarkClaims(ctx, live, deployment); err != nil {
-		return nil, err
+		return false, err
 	}
-	return live, c.DeleteObject(ctx, live, policy)
+	return true, c.DeleteObject(ctx, live, policy)
 }
 
 // Live is an object as it is now; nil if it, or its kind, is not there.

@@ -61,14 +61,15 @@ func (c *Client) Patch(ctx context.Context, what string, gvr schema.GroupVersion
 	}))
 }
 
-// AwaitDeleted waits until an object that is being deleted is gone, or another one has its name.
-func (c *Client) AwaitDeleted(ctx context.Context, o *unstructured.Unstructured) error {
-	return c.WaitFor(ctx, describe(o)+", which is being deleted, to be gone", Poll, func(ctx context.Context) (bool, string, error) {
-		live, err := c.Live(ctx, MemberOf(o))
-		if err != nil || live == nil || live.GetUID() != o.GetUID() {
-			return err == nil, "", err
+// WaitAbsent waits until look returns an error that the object does not exist; seen says
+// what it saw before.
+func (c *Client) WaitAbsent(ctx context.Context, what string, look func(ctx context.Context) (seen string, err error)) error {
+	return c.WaitFor(ctx, what+" to be gone", Poll, func(ctx context.Context) (bool, string, error) {
+		seen, err := look(ctx)
+		if apierrors.IsNotFound(err) {
+			return true, "", nil
 		}
-		return false, Left([]unstructured.Unstructured{*live}), nil
+		return false, seen, err
 	})
 }
 

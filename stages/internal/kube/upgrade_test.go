@@ -1,6 +1,7 @@
 package kube_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -191,12 +192,13 @@ func remove(t *testing.T, c *kube.Client, namespace, manifest string, orphan boo
 	require.NoError(t, err)
 	api, err := c.Resource(t.Context(), objs[0].GroupVersionKind(), namespace)
 	require.NoError(t, err)
-	live, err := api.Get(t.Context(), objs[0].GetName(), metav1.GetOptions{})
-	require.NoError(t, err)
 	policy := metav1.DeletePropagationBackground
 	if orphan {
 		policy = metav1.DeletePropagationOrphan
 	}
 	require.NoError(t, api.Delete(t.Context(), objs[0].GetName(), metav1.DeleteOptions{PropagationPolicy: &policy}))
-	require.NoError(t, c.AwaitDeleted(t.Context(), live))
+	require.NoError(t, c.WaitAbsent(t.Context(), objs[0].GetName(), func(ctx context.Context) (string, error) {
+		_, err := api.Get(ctx, objs[0].GetName(), metav1.GetOptions{})
+		return "it is there", err
+	}))
 }
