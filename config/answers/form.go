@@ -29,7 +29,7 @@ type Form struct {
 	Accessible bool // for screen readers: one question after another, in plain lines
 }
 
-// Ask asks the questions of pages and returns all  before are the initial  With back, a
+// Ask asks the questions of pages and returns all answers. before are the initial answers. With back, a
 // form that is not accessible lets the user go back to earlier pages: it then returns the answers with
 // ErrBack.
 func (f Form) Ask(ctx context.Context, v *Interview, pages []Page, before map[string]string, back bool) (map[string]string, error) {

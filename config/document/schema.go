@@ -36,7 +36,10 @@ func CompileSchema(text []byte) (*Schema, error) {
 		return nil, err
 	}
 	compiled, err := bounded.Within(bounded.Moment(), func() (*jsonschema.Schema, error) { return c.Compile(schemaURL) })
-	return &Schema{compiled}, schemaFault(err)
+	if err != nil {
+		return nil, schemaFault(err)
+	}
+	return &Schema{compiled}, nil
 }
 
 // schemaFault says in one line why a schema cannot be compiled.

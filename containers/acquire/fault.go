@@ -17,7 +17,7 @@ import (
 	"github.com/slipway-sh/slipway/imageref"
 )
 
-// The codes of this package's faults, besides those of package refused and registries.CodePlain.
+// The codes of this package's faults, besides those of package imageref and registries.CodePlain.
 const (
 	// CodeAbsent: what is to be added is no reference, or the registry, layout or archive does not
 	// have the image, or not for the bundle's platform.

@@ -1,6 +1,6 @@
 // Package ociarchive reads image archives: an OCI layout, or what docker save writes, in
-// a plain tar or a directory. Blobs are read where they are. Of the archives of a bundle, it reads
-// the Debian packages, too.
+// a plain tar or a directory. Blobs are read where they are. It also reads the
+// Debian packages in a bundle's archives.
 package ociarchive
 
 import (

@@ -99,12 +99,12 @@ func (c *Client) WriteProgress(ctx context.Context, log *slog.Logger, deployment
 	if c.Plan != nil {
 		return
 	}
-	system, err := c.Namespace(ctx, SystemNamespace)
+	system, _ := c.Namespace(ctx, SystemNamespace) // the write below fails for the same reason
 	if system != nil && !Ours(system, deployment) {
 		log.Warn("the cluster does not show how far the install is: it has another deployment", "state", s)
 		return
 	}
-	err = c.keep(ctx, deployment, StatusConfigMap, map[string]any{"kind": "ConfigMap", "data": map[string]any{
+	err := c.keep(ctx, deployment, StatusConfigMap, map[string]any{"kind": "ConfigMap", "data": map[string]any{
 		"state": string(s), "message": message, "run": run, "since": time.Now().UTC().Format(time.RFC3339),
 	}})
 	if err != nil {

@@ -27,10 +27,10 @@ func (c *Client) Namespace(ctx context.Context, name string) (*corev1.Namespace,
 	o, err := Retry(ctx, c, "get namespace "+name, func(ctx context.Context) (*corev1.Namespace, error) {
 		return c.Kubernetes.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{})
 	})
-	if apierrors.IsNotFound(err) {
-		return nil, nil
+	if err != nil {
+		return nil, IgnoreNotFound(err)
 	}
-	return o, err
+	return o, nil
 }
 
 // UID tells a cluster from others: it is the UID of its namespace kube-system.

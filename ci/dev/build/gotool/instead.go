@@ -71,7 +71,7 @@ func (i *Instead) put(tools, source string) error {
 		}
 	}
 	files, err := txtar.ParseFile(filepath.Join(tools, insteadFile))
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) && len(i.Links) > 0 {
 		return nil
 	}
 	if err != nil {
