@@ -57,7 +57,7 @@ func (c *control) command(name string) gotool.Command {
 		LDFlags: []string{"-w", "-X", dagger + "/engine.Version=" + daggerVersion, "-X", dagger + "/engine.Tag=" + daggerVersion},
 	}
 	if name == "engine" { // the only one with the Dang SDK
-		command.Instead = &gotool.Instead{Module: dagger}
+		command.Instead = &gotool.Instead{Module: dagger, Files: "instead"}
 	}
 	return command
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -186,24 +187,34 @@ func (c Command) toolchain(ctx context.Context) (toolchain, error) {
 }
 
 // replaced lists the local modules outside Module that its go.mod puts in place
-// of others: slash paths from there.
+// of others.
 func (c Command) replaced(ctx context.Context) ([]string, error) {
+	local, err := localModules(ctx, c.Module)
+	if err != nil {
+		return nil, err
+	}
+	dirs := slices.DeleteFunc(slices.Sorted(maps.Values(local)), func(dir string) bool { return !strings.HasPrefix(dir, "..") })
+	return slices.Compact(dirs), nil
+}
+
+// localModules are the folders that a tools module's go.mod puts in place of modules, by module:
+// slash paths, from the tools module.
+func localModules(ctx context.Context, tools string) (map[string]string, error) {
 	var mod struct {
 		Replace []struct {
-			New struct{ Path, Version string }
+			Old, New struct{ Path, Version string }
 		}
 	}
-	if err := Query(ctx, c.Module, nil, &mod, "mod", "edit", "-json"); err != nil {
-		return nil, fmt.Errorf("read go.mod of %s: %w", c.Module, err)
+	if err := Query(ctx, tools, nil, &mod, "mod", "edit", "-json"); err != nil {
+		return nil, fmt.Errorf("read go.mod of %s: %w", tools, err)
 	}
-	var dirs []string
+	local := map[string]string{}
 	for _, r := range mod.Replace {
-		if dir := filepath.ToSlash(filepath.Clean(r.New.Path)); r.New.Version == "" && strings.HasPrefix(dir, "..") {
-			dirs = append(dirs, dir)
+		if r.New.Version == "" {
+			local[r.Old.Path] = filepath.ToSlash(filepath.Clean(r.New.Path))
 		}
 	}
-	slices.Sort(dirs)
-	return slices.Compact(dirs), nil
+	return local, nil
 }
 
 // Query decodes into answer the JSON that go prints, run in the folder dir (this

@@ -12,51 +12,58 @@ import (
 	"path/filepath"
 	"slices"
 
-	"golang.org/x/tools/txtar"
-
 	"github.com/slipway-sh/slipway/ci/dev/build"
 )
 
-// insteadFile, beside the go.mod of a tools module, has the files that replace those of a module at
-// the same paths.
-const insteadFile = "instead.txtar"
-
 // Instead is a module that a command is built from, with other files than it is published
-// with: those of insteadFile. Go takes no file of its module cache to be another one (-overlay), so
-// that it is built from a copy.
+// with. Go takes no file of its module cache to be another one (-overlay), so that it is built
+// from a copy.
 type Instead struct {
-	Module string `json:"module"` // path; the tools module pins its version
+	Module string // path; the tools module pins its version
+	Files  string // folder below the tools module, whose files replace those at the same paths; empty for none
 	// Links are files that the module's repository has as symbolic links, which no module can
 	// have: what they lead to, by path in the module.
-	Links map[string]string `json:"links"`
+	Links map[string]string
 }
 
-// inputs are what a build depends on, besides the files of the tools module.
+// inputs are what a build depends on, but for the content of the files.
 func (i *Instead) inputs() []string {
-	all := []string{i.Module}
+	all := []string{i.Module, i.Files}
 	for _, link := range slices.Sorted(maps.Keys(i.Links)) {
 		all = append(all, link, i.Links[link])
 	}
 	return all
 }
 
-// prepare copies the module with the other files into the folder work, and beside it the tools
-// module, which takes the copy: it gives the folder of the latter. A program names the folders of
-// such modules, so these paths are relative: every checkout builds the same bytes. A file that takes
-// the place of none is an error, as is a link where the module has a file.
+// prepare copies the module with the other files into the folder work, and beside it go.mod
+// and go.sum of the tools module, which take the copy: it gives their folder. A file that
+// takes the place of none is an error, as is a link where the module has a file.
 func (i *Instead) prepare(ctx context.Context, tools, work string) (string, error) {
 	from, err := ModuleDir(ctx, tools, i.Module)
 	if err != nil {
 		return "", err
 	}
 	source, dir := filepath.Join(work, "source"), filepath.Join(work, "tools")
-	if err := errors.Join(os.CopyFS(source, os.DirFS(from)), os.CopyFS(dir, os.DirFS(tools))); err != nil {
+	if err := os.CopyFS(source, os.DirFS(from)); err != nil {
 		return "", fmt.Errorf("copy the module %s: %w", i.Module, err)
 	}
-	if err := i.put(tools, source); err != nil {
+	err = i.put(tools, source)
+	for _, name := range []string{"go.mod", "go.sum"} {
+		err = errors.Join(err, build.CopyFile(filepath.Join(dir, name), filepath.Join(tools, name), 0o644))
+	}
+	if err != nil {
 		return "", fmt.Errorf("put other files into the module %s: %w", i.Module, err)
 	}
-	edit := exec.CommandContext(ctx, "go", "mod", "edit", "-replace="+i.Module+"=../source")
+	local, err := localModules(ctx, tools)
+	if err != nil {
+		return "", err
+	}
+	args := []string{"mod", "edit"}
+	for _, module := range slices.Sorted(maps.Keys(local)) {
+		args = append(args, "-replace="+module+"="+filepath.Join(tools, filepath.FromSlash(local[module])))
+	}
+	args = append(args, "-replace="+i.Module+"=../source") // last, so that it counts
+	edit := exec.CommandContext(ctx, "go", args...)
 	edit.Dir = dir
 	if out, err := edit.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("put the copy of %s in its place: %w: %s", i.Module, err, out)
@@ -70,20 +77,24 @@ func (i *Instead) put(tools, source string) error {
 			return err
 		}
 	}
-	files, err := txtar.ParseFile(filepath.Join(tools, insteadFile))
-	if errors.Is(err, fs.ErrNotExist) && len(i.Links) > 0 {
+	if i.Files == "" {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	for _, f := range files.Files {
-		to := filepath.Join(source, filepath.FromSlash(f.Name))
-		if err := errors.Join(os.Remove(to), os.WriteFile(to, f.Data, 0o644)); err != nil {
+	files := filepath.Join(tools, filepath.FromSlash(i.Files))
+	return filepath.WalkDir(files, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
 			return err
 		}
-	}
-	return nil
+		name, err := filepath.Rel(files, path)
+		if err != nil {
+			return err
+		}
+		to := filepath.Join(source, name)
+		if err := os.Remove(to); err != nil {
+			return err
+		}
+		return build.CopyFile(to, path, 0o644)
+	})
 }
 
 // ModuleDir is where the Go module cache has the module that a tools module

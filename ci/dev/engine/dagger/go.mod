@@ -1,7 +1,7 @@
 // The tools module of the offline engine: it pins Dagger's engine and CLI so
 // that ci/dev/engine can build both from the Go module proxy. Nothing imports it.
 //
-// The engine is compiled with the files in instead.txtar. To run go mod tidy here, put a copy of
+// The engine is compiled with the files in instead/. To run go mod tidy here, put a copy of
 // Dagger that has them in place of github.com/dagger/dagger.
 module github.com/slipway-sh/slipway/ci/dev/engine/dagger
 

@@ -1,5 +1,5 @@
 // Pins the External Secrets Operator at the newest version that can be built from modules. It is
-// out of support: docs/images.md says what to use in its place. The files in instead.txtar are compiled
+// out of support: docs/images.md says what to use in its place. The parts in instead are compiled
 // in place of those of the same path, and nothing else of it is pinned. For go mod tidy, replace the
 // module with a copy that has them.
 module github.com/slipway-sh/slipway/ci/dev/bundle/tools/external-secrets

@@ -1,5 +1,5 @@
 // Pins Gitea, the git server of the reference platform. Its modules are named gitea.dev since
-// 1.27, and are published at their former address. instead.txtar leaves out what needs gitea.dev/sdk.
+// 1.27, and are published at their former address. instead leaves out what needs gitea.dev/sdk.
 // For go mod tidy, replace the module with a copy that has it so, whose go.mod does not name that
 // one and which has no tests.
 module github.com/slipway-sh/slipway/ci/dev/bundle/tools/gitea

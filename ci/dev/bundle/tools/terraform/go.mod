@@ -1,5 +1,5 @@
 // Pins Terraform of the toolchain, without the nine backends that are modules of their own:
-// instead.txtar has the list of backends without them. For go mod tidy, replace the module with a copy
+// instead has the list of backends without them. For go mod tidy, replace the module with a copy
 // that has it so, whose go.mod does not name these modules and which has no tests.
 module github.com/slipway-sh/slipway/ci/dev/bundle/tools/terraform
 

@@ -1,6 +1,6 @@
 // Pins Traefik, with the forks that its own go.mod has in place of modules, one of them older, and
 // with ext for a module in its repository that no module proxy serves; and without the DNS providers
-// of its ACME client, which is compiled in as instead.txtar has it. For go mod tidy, replace that client
+// of its ACME client, which is compiled in as instead has it. For go mod tidy, replace that client
 // with a copy that has it so, and neither the other packages of its folder nor tests.
 module github.com/slipway-sh/slipway/ci/dev/bundle/tools/traefik
 

@@ -1,5 +1,3 @@
-Files that are compiled in place of the module's own (package gotool).
--- providers/dns/zz_gen_dns_providers.go --
 // Package dns has no providers. There are some 200 of them, with half of all packages of Traefik,
 // and in a platform cert-manager is who answers challenges.
 package dns

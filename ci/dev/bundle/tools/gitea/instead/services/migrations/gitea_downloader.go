@@ -1,5 +1,3 @@
-Files that are compiled in place of the module's own (package gotool).
--- services/migrations/gitea_downloader.go --
 // Package migrations has no downloader of another Gitea's issues, releases and pull requests: the
 // client that it needs, gitea.dev/sdk, cannot be had as a module. A repository of another Gitea
 // is imported as one of any git server is, with its commits, branches and tags.

@@ -1,8 +1,3 @@
-Files that are compiled in place of the module's own (package gotool).
--- core/sdk/dang_op.go --
-// Package sdk of the engine: Dagger's file of this name runs Dang, which dang_sdk.go refuses.
-package sdk
--- core/sdk/dang_sdk.go --
 package sdk
 
 import (

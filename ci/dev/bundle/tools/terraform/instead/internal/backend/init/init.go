@@ -1,5 +1,3 @@
-Files that are compiled in place of the module's own (package gotool).
--- internal/backend/init/init.go --
 // Package init has the backends that need no module of their own. The nine for stores of clouds
 // and clusters are a third of all packages of Terraform, and a step serves it the state by the
 // backend http.
