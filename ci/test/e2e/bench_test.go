@@ -11,7 +11,7 @@ import (
 )
 
 // TestBenchScript installs the platform of static manifests with the plain shell script that
-// `make bench` compares with, once, and removes what it installed: a script that no longer fits
+// `make bench` compares with, first and again, and removes what it installed: a script that no longer fits
 // the platform fails here. The one of the reference platform costs a minute more than it tells:
 // `make bench` itself fails with it.
 func TestBenchScript(t *testing.T) {
@@ -19,7 +19,7 @@ func TestBenchScript(t *testing.T) {
 	inTurn(t)
 	d := open(t, "")
 	cmd := exec.CommandContext(t.Context(), "go", "run", "-C", "..", "./bench",
-		"--bundle", d.Bundle, "--only", "static-script", "--cold", "--rounds", "1", "--verbose")
+		"--bundle", d.Bundle, "--only", "static-script", "--rounds", "1", "--verbose")
 	cmd.Env = append(os.Environ(), "NO_COLOR=1")
 	r := finish(t, cmd)
 	require.Zero(t, r.code, "%s\n%s", r.out, slipway.Tail(r.err))

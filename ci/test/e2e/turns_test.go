@@ -25,7 +25,6 @@ type queue struct {
 	mu      sync.Mutex
 	free    int
 	waiting []turn
-	opened  bool // a first one has come; the others come at the same moment
 }
 
 type turn struct {
@@ -82,10 +81,7 @@ func (q *queue) take(test string) <-chan struct{} {
 	defer q.mu.Unlock()
 	begin := make(chan struct{})
 	q.waiting = append(q.waiting, turn{test, begin})
-	if !q.opened {
-		q.opened = true
-		time.AfterFunc(time.Second, q.next)
-	}
+	time.AfterFunc(time.Second, q.next) // others may come at the same moment
 	return begin
 }
 
