@@ -78,13 +78,20 @@ test: ## Run the scanners, the unit tests and, on a real engine, the install, it
 	@raced="$(or $(WITH_RACE),$(LIGHT))"; test -n "$$raced"; failed=0; \
 	for part in unit/race unit/others scan e2e; do $(MAKE) $$part RACED="$$raced" || failed=1; done; exit $$failed # one at a time: each uses all processors
 
+# Free disk that test-all needs, in GiB: of builds with the race detector some 15, of the engine 27.
+ROOM := 45
+.PHONY: room
+room:
+	@free=$$(df -Pk . | awk 'NR == 2 {print int($$4 / 1048576)}'); \
+	if [ "$$free" -lt $(ROOM) ]; then echo "make test-all needs $(ROOM) GiB of free disk, and $$free GiB are free: make engine-stop, go clean -cache, or remove old builds in ~/.cache/slipway/objects" >&2; exit 1; fi
+
 .PHONY: test-all
 test-all: export SLIPWAY_E2E := all
 test-all: export E2E_LIMIT := 150m
 test-all: WITH_RACE := ./...
 test-all: export SHUFFLE := -shuffle=on
 test-all: export PATH := $(CURDIR)/bin:$(PATH)
-test-all: lint builds cosign engine docker bundle/arm64 test ## Run golangci-lint and the tests, and end-to-end ones for which CI has no time: more of upgrades, rollbacks and tests of a platform, and the bundle for arm64
+test-all: room lint builds cosign engine docker bundle/arm64 test ## Run golangci-lint and the tests, and end-to-end ones for which CI has no time: more of upgrades, rollbacks and tests of a platform, and the bundle for arm64
 
 # Whether tests run in another order each time, in which case no result of theirs is taken from
 # Go's cache.
