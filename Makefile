@@ -82,8 +82,8 @@ test: ## Run the scanners, the unit tests and, on a real engine, the install, it
 ROOM := 45
 .PHONY: room
 room:
-	@free=$$(df -Pk . | awk 'NR == 2 {print int($$4 / 1048576)}'); \
-	if [ "$$free" -lt $(ROOM) ]; then echo "make test-all needs $(ROOM) GiB of free disk, and $$free GiB are free: make engine-stop, go clean -cache, or remove old builds in ~/.cache/slipway/objects" >&2; exit 1; fi
+	@free=$$(df -Pk "$(HOME)" | awk 'NR == 2 {print int($$4 / 1048576)}'); \
+	if [ "$$free" -lt $(ROOM) ]; then echo "make test-all needs $(ROOM) GiB of free disk, and $$free GiB are free. To make room: make engine-stop, then remove old builds in ~/.cache/slipway/objects; or go clean -cache. Both are built again." >&2; exit 1; fi
 
 .PHONY: test-all
 test-all: export SLIPWAY_E2E := all

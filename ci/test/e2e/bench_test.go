@@ -11,7 +11,7 @@ import (
 )
 
 // TestBenchScript installs the platform of static manifests with the plain shell script that
-// `make bench` compares with, first and again, and removes what it installed: a script that no longer fits
+// `make bench` compares with, twice, and removes what it installed: a script that no longer fits
 // the platform fails here. The one of the reference platform costs a minute more than it tells:
 // `make bench` itself fails with it.
 func TestBenchScript(t *testing.T) {
