@@ -118,7 +118,7 @@ func below(files map[string]string, dir string) map[string]string {
 }
 
 // requireVerified asserts that a package is whole and signed with a key, and that this is
-// seen of no other one.
+// seen of no other key, and of no other content.
 func (k *kept) requireVerified(t *testing.T, file, public string) {
 	t.Helper()
 	verify := func(file string, args ...string) result {
@@ -141,6 +141,10 @@ func (k *kept) requireVerified(t *testing.T, file, public string) {
 		altered := filepath.Join(t.TempDir(), "altered.tar.zst")
 		require.NoError(t, os.WriteFile(altered, bad, 0o600))
 		r := verify(altered)
+		if r.code == 0 { // zstd may take a text that is there twice from the other place
+			require.Equal(t, unpacked(t, file), unpacked(t, altered), "the byte at %d", at)
+			continue
+		}
 		require.Contains(t, []int{2, 3}, r.code, "the byte at %d: %s", at, r.err)
 		require.Regexp(t, `PKG-00[12]`, r.err)
 	}
