@@ -71,11 +71,7 @@ func TestLifecycle(t *testing.T) {
 	interrupts(t, d, got)
 
 	t.Run("a killed install leaves what the next one continues", func(t *testing.T) {
-		cmd := d.Module(t.Context(), "install")
-		errs, err := cmd.StderrPipe()
-		require.NoError(t, err)
-		require.NoError(t, cmd.Start())
-		until(t, errs, "orchestrator/sync: running")
+		cmd := d.begin(t, nil, "orchestrator/sync: running", "install")
 		time.Sleep(2 * time.Second) // so that it is in the middle of it
 		require.NoError(t, cmd.Process.Kill())
 		_ = cmd.Wait()
@@ -104,23 +100,10 @@ func TestLifecycle(t *testing.T) {
 		require.Regexp(t, `(?m)^gitea\s+gitea-admin`, before, "and the Secrets")
 		require.NotContains(t, before, emptySHA256)
 		serial := k.serial(t)
-		var first *exec.Cmd
 		var out strings.Builder
-		for { // again after a race of the engine
-			first = d.Module(t.Context(), "install", "--config", k.config)
-			first.Stdout = &out
-			errs, err := first.StderrPipe()
-			require.NoError(t, err)
-			require.NoError(t, first.Start())
-			found, printed := shows(errs, "infrastructure/verify: running") // the node before it waits for the lock
-			if found {
-				break
-			}
-			require.Contains(t, printed, "failed to get requester session", slipway.Tail(printed))
-			require.Contains(t, printed, "error ENG-010")
-			require.Error(t, first.Wait())
-		}
-		second := finish(t, d.CLI(t.Context(), "install", "--lock-timeout", "0s")) // which starts faster than the module
+		// The step before that, which starts the node, waits for the lock. The second one starts faster: it is no module.
+		first := d.begin(t, &out, "infrastructure/verify: running", "install", "--config", k.config)
+		second := finish(t, d.CLI(t.Context(), "install", "--lock-timeout", "0s"))
 		require.Equal(t, 6, second.code, slipway.Tail(second.err))
 		require.Contains(t, second.err, "LOK-001")
 		require.Regexp(t, `dagger call@\S+ \(install, run \S+\) has had the lock since`, second.err)
@@ -391,6 +374,27 @@ func until(t *testing.T, r io.Reader, text string) {
 	t.Helper()
 	if found, printed := shows(r, text); !found {
 		t.Fatalf("the output ended without %q:\n%s", text, slipway.Tail(printed))
+	}
+}
+
+// begin begins a dagger call and returns once it shows a text, at the second time if a race of the engine
+// (forgotten) ended the first one.
+func (d deployment) begin(t *testing.T, out io.Writer, text, function string, args ...string) *exec.Cmd {
+	t.Helper()
+	for again := false; ; again = true {
+		cmd := d.Module(t.Context(), function, args...)
+		cmd.Stdout = out
+		errs, err := cmd.StderrPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		found, printed := shows(errs, text)
+		if found {
+			return cmd
+		}
+		require.Contains(t, printed, forgotten, slipway.Tail(printed))
+		require.Contains(t, printed, "error ENG-010")
+		require.Error(t, cmd.Wait())
+		require.False(t, again, "twice: %s", slipway.Tail(printed))
 	}
 }
 
